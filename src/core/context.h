@@ -11,8 +11,7 @@ struct attn_context {
     attn_allocator allocator;
     attn_executor executor;
     attn_logger logger;
-    attn_tier tier;      // resolved, never AUTO
-    const void *kernels; // const struct attn_kernels *, resolved at creation by core/cpu.h's hook
+    attn_tier tier; // resolved, never AUTO; the kernels layer maps it to its table
 };
 
 enum { ATTN_ALIGNMENT = 64 };
