@@ -18,6 +18,7 @@ set(layer_of_sdpa.h sdpa)
 set(layer_of_tape.h tape)
 set(layer_of_module.h modules)
 set(layer_of_optim.h modules)
+set(layer_of_safetensors.h io)
 set(layer_of_io.h io)
 set(layer_of_attn.h io) # everything
 
