@@ -38,13 +38,11 @@ if ! command -v dpkg-query >/dev/null; then
   exit 0
 fi
 
-is_installed() {
-  [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed* ]]
-}
-
+# One question for all packages; those that dpkg has never heard of are not in the answer.
+installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
 missing=()
 for package in "${packages[@]}"; do
-  is_installed "$package" || missing+=("$package")
+  grep -qx "$package installed" <<<"$installed" || missing+=("$package")
 done
 
 if ((${#missing[@]})); then
