@@ -42,7 +42,7 @@ fi
 installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
 missing=()
 for package in "${packages[@]}"; do
-  grep -qx "$package installed" <<<"$installed" || missing+=("$package")
+  grep -qxF "$package installed" <<<"$installed" || missing+=("$package")
 done
 
 if ((${#missing[@]})); then
@@ -55,9 +55,8 @@ if ((${#missing[@]})); then
     exit 1
   fi
   echo "setup.sh: installing ${missing[*]}" >&2
-  export DEBIAN_FRONTEND=noninteractive
   "${as_root[@]}" apt-get update -qq >&2
-  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 fi
 
 # The arm64 libraries are unpacked into a folder of their own: Debian's libpthreadpool cannot be
