@@ -54,11 +54,11 @@ attn_status attn_safetensors_open(const attn_context *context, const char *path,
     if (context == NULL || file == NULL)
         return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
                          "safetensors: context and file must not be NULL");
-    attn_file_map map;
+    attn_file_map map = {0};
     attn_status status = attn_file_map_open(path, &map, error);
     if (status != ATTN_OK)
         return status;
-    attn_safetensors *opened;
+    attn_safetensors *opened = NULL;
     attn_shown label = attn_show_name(path);
     status = parse_labelled(context, label.text, map.bytes, map.size, &opened, error);
     if (status != ATTN_OK) {
@@ -83,8 +83,8 @@ static attn_status parse_labelled(const attn_context *context, const char *label
                                   const unsigned char *bytes, size_t size, attn_safetensors **file,
                                   attn_error *error)
 {
-    json_t *header;
-    size_t header_size;
+    json_t *header = NULL;
+    size_t header_size = 0;
     attn_status status = read_header(label, bytes, size, &header, &header_size, error);
     if (status != ATTN_OK)
         return status;
