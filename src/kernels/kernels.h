@@ -1,0 +1,64 @@
+// kernels/kernels.h: the inner loops, one table per instruction set.
+//
+// Every kernel is one algorithm text (text_*.h) over a small vector vocabulary (vec_*.h), compiled
+// once per tier and element type. A tier chooses its vector width and its register tile; neither
+// reaches the numbers, because every result is defined per element: each is one chain of fused
+// multiply-adds in a fixed order. All tiers give the same bits.
+#ifndef ATTN_KERNELS_KERNELS_H
+#define ATTN_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attn/context.h"
+
+// What an element of the product starts from, before its first fused multiply-add.
+typedef enum attn_tile_start {
+    ATTN_TILE_ZERO = 0,  // +0
+    ATTN_TILE_ADD,       // what c holds
+    ATTN_TILE_SCALE_ROW, // what c holds, times factor[row] (rounded once)
+    ATTN_TILE_LANES      // factor[lane]: a bias that all rows share
+} attn_tile_start;
+
+// Which terms are left out. A hidden operand is ATTN_HIDDEN, the bits of -0: the softmax writes it
+// for a masked pair and for nothing else. The term is then not computed at all, so that a NaN on the
+// other side goes nowhere and the sum keeps its bits.
+typedef enum attn_tile_select {
+    ATTN_TILE_ALL = 0,
+    ATTN_TILE_HIDDEN_A, // a term is left out in all lanes where its element of a is hidden
+    ATTN_TILE_HIDDEN_B  // a term is left out in the lanes where b is hidden
+} attn_tile_select;
+
+#define ATTN_REAL float
+#define ATTN_NAME(name) name##_f32
+#include "kernels/kernels_real.h"
+#undef ATTN_REAL
+#undef ATTN_NAME
+
+#define ATTN_REAL double
+#define ATTN_NAME(name) name##_f64
+#include "kernels/kernels_real.h"
+#undef ATTN_REAL
+#undef ATTN_NAME
+
+struct attn_kernels {
+    const char *name;
+    attn_tier tier;
+    const struct attn_kernels_f32 *f32;
+    const struct attn_kernels_f64 *f64;
+};
+
+// The tier's table (AUTO: the best that this machine runs); NULL where the machine or the build
+// cannot run it.
+const struct attn_kernels *attn_kernels_select(attn_tier tier);
+
+// A masked pair in a strip of weights: the bits of -0.
+#define ATTN_HIDDEN (-0.0f)
+
+// All tables in this build that this machine runs, portable first; the check tool walks them. It
+// includes those that are only built to be compared (512-bit text over two 256-bit vectors).
+int32_t attn_kernels_count(void);
+const struct attn_kernels *attn_kernels_at(int32_t index);
+
+#endif

@@ -1,0 +1,31 @@
+// kernels/real.h: the element type of one compilation of the texts, from ATTN_REAL_BITS.
+#ifndef ATTN_KERNELS_REAL_H
+#define ATTN_KERNELS_REAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if ATTN_REAL_BITS == 32
+typedef float real;
+#define REAL_NAME(name) name##_f32
+#define EXP2_LOWEST (-126.0f) // below it 2^t counts as 0: no subnormal weight ever exists
+#define R(x) ((real)x##f)
+#elif ATTN_REAL_BITS == 64
+typedef double real;
+#define REAL_NAME(name) name##_f64
+#define EXP2_LOWEST (-1022.0)
+#define R(x) ((real)x)
+#else
+#error "ATTN_REAL_BITS is 32 or 64"
+#endif
+
+// The texts are written as small functions that take their shape as constant arguments and as loops
+// over those constants; both must disappear.
+#define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#endif

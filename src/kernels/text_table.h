@@ -1,0 +1,13 @@
+// kernels/text_table.h: all texts, compiled for the including file's tier and element type, and the
+// table of the results. The including file defines ATTN_REAL_BITS and TIER_TABLE (the table's name)
+// and includes its vec_*.h first.
+#include "kernels/text_tile.h"
+#include "kernels/text_transpose.h"
+
+const struct REAL_NAME(attn_kernels) TIER_TABLE = {
+    .vector_lanes = V_LANES,
+    .tile_rows = TILE_ROWS_3,
+    .tile_lanes = 3 * V_LANES,
+    .tile = tile,
+    .transpose = transpose,
+};

@@ -1,0 +1,175 @@
+// kernels/text_tile.h: the outer-product tile, the one product behind scores, values, gradients and
+// linear layers.
+//
+// A block of rows x vectors sums stays in registers while depth runs; each step reads the vectors of
+// b once and broadcasts one element of a per row. A block's shape is a compile-time constant (the
+// functions below are inlined with constant arguments), so the sums become registers.
+#ifndef ATTN_KERNELS_TEXT_TILE_H
+#define ATTN_KERNELS_TEXT_TILE_H
+
+#include "kernels/kernels.h"
+
+typedef struct REAL_NAME(attn_tile) tile_call;
+
+// Known strides of a let the compiler address its rows by constants.
+enum a_layout { A_ANY, A_ROWS_ADJACENT, A_DEPTH_ADJACENT };
+
+enum { TILE_MOST_ROWS = 16, TILE_MOST_VECTORS = 3 };
+
+INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, int64_t part,
+                       int64_t row, int64_t lane, vreal sum[][TILE_MOST_VECTORS])
+{
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        const real *c = t->c + (row + r) * t->c_row + lane;
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            if (t->start == ATTN_TILE_ZERO) {
+                sum[r][v] = v_zero();
+            } else {
+                const real *from = t->start == ATTN_TILE_LANES ? t->factor + lane : c;
+                sum[r][v] = part ? v_load_part(from, part) : v_load(from + v * V_LANES);
+                if (t->start == ATTN_TILE_SCALE_ROW) {
+                    sum[r][v] = v_mul(sum[r][v], v_set1(t->factor[row + r]));
+                }
+            }
+        }
+    }
+}
+
+// part: 0, or the number of lanes of a single vector that is not full.
+INLINE void tile_block(const tile_call *t, const int rows, const int vectors, int64_t part,
+                       int64_t row, int64_t lane, int64_t depth, const enum a_layout layout,
+                       const attn_tile_select select)
+{
+    vreal sum[TILE_MOST_ROWS][TILE_MOST_VECTORS];
+    tile_begin(t, rows, vectors, part, row, lane, sum);
+
+    const int64_t a_row = layout == A_ROWS_ADJACENT ? 1 : t->a_row;
+    const int64_t a_depth = layout == A_DEPTH_ADJACENT ? 1 : t->a_depth;
+    const real *a = t->a + row * a_row;
+    const real *b = t->b + lane;
+    for (int64_t k = 0; k < depth; k++, a += a_depth, b += t->b_depth) {
+        vreal y[TILE_MOST_VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            y[v] = part ? v_load_part(b, part) : v_load(b + v * V_LANES);
+        }
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            const vreal x = v_set1(a[r * a_row]);
+            UNROLL for (int v = 0; v < vectors; v++)
+            {
+                if (select == ATTN_TILE_ALL) {
+                    sum[r][v] = v_fma(x, y[v], sum[r][v]);
+                } else {
+                    const vmask hidden = v_hidden(select == ATTN_TILE_HIDDEN_A ? x : y[v]);
+                    sum[r][v] = v_fma_unless(hidden, x, y[v], sum[r][v]);
+                }
+            }
+        }
+    }
+
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        real *c = t->c + (row + r) * t->c_row + lane;
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            if (part) {
+                v_store_part(c, sum[r][v], part);
+            } else {
+                v_store(c + v * V_LANES, sum[r][v]);
+            }
+        }
+    }
+}
+
+// All rows of one group of lanes: blocks of `most` rows, then halves of what is left.
+INLINE void tile_rows(const tile_call *t, int64_t rows, const int most, const int vectors,
+                      int64_t part, int64_t lane, int64_t depth, const enum a_layout layout,
+                      const attn_tile_select select)
+{
+    int64_t row = 0;
+    for (; row + most <= rows; row += most) {
+        tile_block(t, most, vectors, part, row, lane, depth, layout, select);
+    }
+    if (most > 8 && row + 8 <= rows) {
+        tile_block(t, 8, vectors, part, row, lane, depth, layout, select);
+        row += 8;
+    }
+    if (most > 4 && row + 4 <= rows) {
+        tile_block(t, 4, vectors, part, row, lane, depth, layout, select);
+        row += 4;
+    }
+    if (row + 2 <= rows) {
+        tile_block(t, 2, vectors, part, row, lane, depth, layout, select);
+        row += 2;
+    }
+    if (row < rows) {
+        tile_block(t, 1, vectors, part, row, lane, depth, layout, select);
+    }
+}
+
+// Groups of three vectors, except that four are better split two and two.
+INLINE void tile_lanes(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth,
+                       const enum a_layout layout, const attn_tile_select select)
+{
+    int64_t lane = 0;
+    for (int64_t left = lanes / V_LANES; left > 0; left = (lanes - lane) / V_LANES) {
+        if (left == 3 || left > 4) {
+            tile_rows(t, rows, TILE_ROWS_3, 3, 0, lane, depth, layout, select);
+            lane += 3 * V_LANES;
+        } else if (left != 1) {
+            tile_rows(t, rows, TILE_ROWS_2, 2, 0, lane, depth, layout, select);
+            lane += 2 * V_LANES;
+        } else {
+            tile_rows(t, rows, TILE_ROWS_1, 1, 0, lane, depth, layout, select);
+            lane += V_LANES;
+        }
+    }
+    if (lane < lanes) {
+        tile_rows(t, rows, 4, 1, lanes - lane, lane, depth, layout, select);
+    }
+}
+
+static void tile_rows_adjacent(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
+{
+    tile_lanes(t, rows, lanes, depth, A_ROWS_ADJACENT, ATTN_TILE_ALL);
+}
+
+static void tile_depth_adjacent(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
+{
+    tile_lanes(t, rows, lanes, depth, A_DEPTH_ADJACENT, ATTN_TILE_ALL);
+}
+
+static void tile_any(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
+{
+    tile_lanes(t, rows, lanes, depth, A_ANY, ATTN_TILE_ALL);
+}
+
+static void tile_hidden_a(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
+{
+    tile_lanes(t, rows, lanes, depth, A_ANY, ATTN_TILE_HIDDEN_A);
+}
+
+static void tile_hidden_b(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
+{
+    tile_lanes(t, rows, lanes, depth, A_ANY, ATTN_TILE_HIDDEN_B);
+}
+
+static void tile(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
+{
+    if (t->select == ATTN_TILE_HIDDEN_A) {
+        tile_hidden_a(t, rows, lanes, depth);
+    } else if (t->select == ATTN_TILE_HIDDEN_B) {
+        tile_hidden_b(t, rows, lanes, depth);
+    } else if (t->a_row == 1) {
+        tile_rows_adjacent(t, rows, lanes, depth);
+    } else if (t->a_depth == 1) {
+        tile_depth_adjacent(t, rows, lanes, depth);
+    } else {
+        tile_any(t, rows, lanes, depth);
+    }
+}
+
+#endif
