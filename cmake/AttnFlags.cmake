@@ -9,12 +9,16 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
-# The kernels are written so that -O3 has nothing to add; it only makes the rest larger.
-# RelWithDebInfo, the default, keeps assertions; Release leaves them out.
-set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
-set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+# -O2 everywhere; the kernels ask for -O3 in their own files. RelWithDebInfo, the default, keeps
+# assertions; Release leaves them out. Flags that somebody chose otherwise stay.
+foreach(language IN ITEMS C CXX)
+  if(CMAKE_${language}_FLAGS_RELWITHDEBINFO STREQUAL "-O2 -g -DNDEBUG")
+    set(CMAKE_${language}_FLAGS_RELWITHDEBINFO "-O2 -g")
+  endif()
+  if(CMAKE_${language}_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
+    set(CMAKE_${language}_FLAGS_RELEASE "-O2 -DNDEBUG")
+  endif()
+endforeach()
 
 # Fused multiply-adds are explicit in the source; the compiler makes none of its own, so that the
 # bits of a result do not depend on it.
