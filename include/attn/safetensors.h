@@ -18,6 +18,7 @@
 
 #include "attn/context.h"
 #include "attn/export.h"
+#include "attn/io.h"
 #include "attn/module.h"
 #include "attn/status.h"
 
@@ -32,6 +33,16 @@ ATTN_API attn_status attn_safetensors_open(const attn_context *context, const ch
 ATTN_API attn_status attn_safetensors_parse(const attn_context *context, const void *bytes,
                                             size_t size, attn_safetensors **file,
                                             attn_error *error);
+
+// Opens a sharded checkpoint by its index, model.safetensors.index.json, which holds
+// {"weight_map": {name: file}}.
+// The files lie in the index's folder; a file name that leaves it is refused. The object holds the
+// tensors of all files, file by file in the order of their names. Strict: a name that its file does
+// not hold, and a tensor that the index does not name, is FORMAT. It has no metadata. Errors: as
+// attn_safetensors_open; the text names the file.
+ATTN_API attn_status attn_safetensors_open_index(const attn_context *context, const char *path,
+                                                 attn_safetensors **file, attn_error *error);
+
 ATTN_API void attn_safetensors_close(attn_safetensors *file); // takes NULL; ends all views
 
 // Tensors in the order of their data, read-only.
@@ -45,6 +56,22 @@ ATTN_API const attn_named_tensor *attn_safetensors_find(const attn_safetensors *
 ATTN_API const char *attn_safetensors_metadata(const attn_safetensors *file, const char *key);
 ATTN_API int64_t attn_safetensors_metadata_count(const attn_safetensors *file);
 ATTN_API const char *attn_safetensors_metadata_key(const attn_safetensors *file, int64_t index);
+
+// ---- writing ------------------------------------------------------------------------------------
+
+// Writes a file: tensors by element size, largest first, then by name (bytes compared); the header
+// padded with spaces to a multiple of 8, so that every tensor is aligned. Any strides. The same
+// tensors give the same bytes in whatever order they come. `metadata` may be NULL when
+// its count is 0. Errors: INVALID_ARGUMENT (a name that is NULL, given twice, no UTF-8, or
+// "__metadata__"; a malformed tensor), OVERFLOW, OUT_OF_MEMORY, IO.
+ATTN_API attn_status attn_safetensors_save(const attn_context *context, const char *path,
+                                           const attn_named_tensor *tensors, int64_t count,
+                                           const attn_text_pair *metadata, int64_t metadata_count,
+                                           attn_error *error);
+ATTN_API attn_status attn_safetensors_write(const attn_context *context, const attn_sink *sink,
+                                            const attn_named_tensor *tensors, int64_t count,
+                                            const attn_text_pair *metadata, int64_t metadata_count,
+                                            attn_error *error);
 
 ATTN_END_DECLS
 

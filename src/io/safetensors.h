@@ -24,7 +24,7 @@ struct attn_safetensors {
     unsigned char *copies; // tensors that are not aligned in the file, or NULL
     size_t copies_size;
     attn_safetensors **shards; // of an index: the files that `entries` views
-    int64_t shard_count;
+    int64_t shard_count, shard_capacity;
 };
 
 // "F32" for ATTN_F32; NULL where the format has no such dtype. And back: ATTN_DTYPE_NONE for an

@@ -118,7 +118,8 @@ void attn_safetensors_close(attn_safetensors *file)
     const attn_context *context = file->context;
     for (int64_t i = 0; i < file->shard_count; i++)
         attn_safetensors_close(file->shards[i]);
-    attn_release(context, (void *)file->shards, (size_t)file->shard_count * sizeof(*file->shards));
+    attn_release(context, (void *)file->shards,
+                 (size_t)file->shard_capacity * sizeof(*file->shards));
     attn_release(context, file->copies, file->copies_size);
     attn_release(context, (void *)file->metadata_keys,
                  (size_t)file->metadata_count * sizeof(*file->metadata_keys));
@@ -151,7 +152,7 @@ const attn_named_tensor *attn_safetensors_find(const attn_safetensors *file, con
 
 const char *attn_safetensors_metadata(const attn_safetensors *file, const char *key)
 {
-    if (key == NULL)
+    if (key == NULL || file->metadata_count == 0)
         return NULL;
     const json_t *metadata = json_object_get(file->header, "__metadata__");
     return json_string_value(json_object_get(metadata, key));
