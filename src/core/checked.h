@@ -6,19 +6,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline bool attn_checked_mul(int64_t a, int64_t b, int64_t *result) {
+static inline bool attn_checked_mul(int64_t a, int64_t b, int64_t *result)
+{
     return !__builtin_mul_overflow(a, b, result);
 }
 
-static inline bool attn_checked_add(int64_t a, int64_t b, int64_t *result) {
+static inline bool attn_checked_add(int64_t a, int64_t b, int64_t *result)
+{
     return !__builtin_add_overflow(a, b, result);
 }
 
-static inline bool attn_checked_mul_size(size_t a, size_t b, size_t *result) {
+static inline bool attn_checked_mul_size(size_t a, size_t b, size_t *result)
+{
     return !__builtin_mul_overflow(a, b, result);
 }
 
-static inline bool attn_checked_add_size(size_t a, size_t b, size_t *result) {
+static inline bool attn_checked_add_size(size_t a, size_t b, size_t *result)
+{
     return !__builtin_add_overflow(a, b, result);
 }
 
