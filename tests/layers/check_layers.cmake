@@ -11,7 +11,6 @@ set(faces tools chapters bench examples python web)
 
 set(layer_of_export.h core)
 set(layer_of_version.h core)
-set(layer_of_version.h core)
 set(layer_of_status.h core)
 set(layer_of_context.h core)
 set(layer_of_tensor.h core)
