@@ -12,14 +12,17 @@
 //   s = -inf where masked
 // off is 0 (top-left), klen - qlen (bottom-right), or the given offset. A pair is masked when one of
 // these holds: i >= qlen or j >= klen; causal and j > i + off; j < i + off - window_left;
-// j > i + off + window_right; keep[b,h,i,j] is false; the biased score is -inf. A row's weights are
-// exp(s - max) / sum, where a sink adds exp(sink[h] - max) to the sum and nothing to O.
+// j > i + off + window_right; keep[b,h,i,j] is false; bias[b,h,i,j] or the biased score is -inf. A
+// row's weights are exp(s - max) / sum, where a sink adds exp(sink[h] - max) to the sum and nothing
+// to O.
 //
 // Edge rules. A masked key or value never influences anything, even if it is NaN, and memory beyond
 // a key length, or beyond what causality and window let any row see, is never touched. A visible NaN
-// reaches exactly the rows that see it. A row with nothing to see has output 0, lse -inf (or the
-// sink, where there is one) and zero gradients; rows at or beyond a query length count as such. Sizes of 0
-// are legal. Finite logits up to the float limit do not overflow.
+// reaches exactly the rows that see it (a key that dropout drops is still visible); it makes their
+// row_max, row_sum and lse NaN where it is in a score. A row with nothing to see has output 0, lse
+// -inf (or the sink, where there is one: grad_lse then passes to the sink) and zero gradients; rows
+// at or beyond a query length count as such. Sizes of 0 are legal. Finite logits up to the float
+// limit do not overflow.
 //
 // Numerics. Scores and sums are float32 for float32, float16 and bfloat16 storage, float64 for
 // float64. The bits of a row depend on that row's own problem only: not on threads, batch
@@ -68,7 +71,7 @@ typedef struct attn_sdpa_desc {
     double scale;               // finite; read only with SCALE_GIVEN
 
     attn_diagonal diagonal; // default TOP_LEFT; used by causal, window and ALiBi alike
-    int64_t diagonal_offset;
+    int64_t diagonal_offset; // -2^53 .. 2^53
     bool causal;          // default false
     int64_t window_left;  // keys before i + off that are visible; -1 (default) = no limit
     int64_t window_right; // keys after  i + off that are visible; -1 (default) = no limit
@@ -81,8 +84,8 @@ typedef struct attn_sdpa_desc {
     // at Tq / Tk. Given both or neither; then B must be 1, sequence n owns query rows
     // [query_starts[n], query_starts[n+1]) and keys [key_starts[n], key_starts[n+1]), and rows, keys
     // and lengths in every rule above (and the dropout's batch, row and key) are those of the
-    // sequence; lengths above must then be absent. keep, bias, dropout_keep, row statistics and
-    // weights are indexed by packed row; keep, bias and dropout_keep by packed key as well.
+    // sequence; lengths above must then be absent. Tensors stay indexed by packed row and packed
+    // key: keep, bias, dropout_keep, row statistics, weights and key_sums too.
     // Rows outside every sequence see nothing.
     const attn_tensor *query_starts;
     const attn_tensor *key_starts;
@@ -196,8 +199,8 @@ ATTN_API attn_status attn_sdpa_backward_workspace(const attn_context *context,
 // The definition itself, in float64, one row at a time, always available: the oracle. It takes the
 // same arguments; inputs are converted to double exactly, outputs are rounded once to their own
 // dtype. Any of the outputs may be float64 whatever the inputs are. It needs no workspace beyond
-// O(Tk) from the context's allocator. The backward recomputes its own row statistics (row_max,
-// row_sum and output may be NULL).
+// O(Tk), in the backward O(Tk (D + Dv)), per worker from the context's allocator. The backward
+// recomputes its own row statistics (row_max, row_sum and output may be NULL).
 ATTN_API attn_status attn_sdpa_reference_forward(const attn_context *context,
                                                  const attn_sdpa_desc *desc,
                                                  const attn_sdpa_forward_args *args,

@@ -13,6 +13,9 @@
 #include "attn/status.h"
 #include "sdpa/problem.h"
 
+// The number of docs/numerics.md: raised whenever an output bit of the engine may change.
+enum { ATTN_NUMERICS_VERSION = 1 };
+
 // Errors: OVERFLOW.
 attn_status attn_engine_forward_workspace(const attn_context *context,
                                           const struct attn_sdpa_problem *problem, size_t *bytes,

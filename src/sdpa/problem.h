@@ -16,14 +16,16 @@
 #include "attn/status.h"
 #include "attn/tensor.h"
 
-// A tensor as the loops address it. `data` is NULL where the tensor is absent or has no elements
-// (the other fields are then undefined). Strides count elements and are 0 along a dimension that
-// is broadcast; unused ones are 0.
+// A tensor as the loops address it. All zero where the tensor is absent; `data` may also be NULL
+// where it has no elements. Strides count elements and are 0 along a dimension that is broadcast;
+// unused ones are 0.
 struct attn_sdpa_view {
     void *data;
     int64_t stride[4];
     attn_dtype dtype;
 };
+
+#define ATTN_SDPA_ABSENT ((struct attn_sdpa_view){.data = NULL})
 
 enum attn_sdpa_output_rule {
     ATTN_SDPA_OWN_DTYPES,       // outputs have the element types that the header names
