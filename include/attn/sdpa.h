@@ -70,11 +70,11 @@ typedef struct attn_sdpa_desc {
     attn_scale_mode scale_mode; // default INVERSE_SQRT
     double scale;               // finite; read only with SCALE_GIVEN
 
-    attn_diagonal diagonal; // default TOP_LEFT; used by causal, window and ALiBi alike
+    attn_diagonal diagonal;  // default TOP_LEFT; used by causal, window and ALiBi alike
     int64_t diagonal_offset; // -2^53 .. 2^53
-    bool causal;          // default false
-    int64_t window_left;  // keys before i + off that are visible; -1 (default) = no limit
-    int64_t window_right; // keys after  i + off that are visible; -1 (default) = no limit
+    bool causal;             // default false
+    int64_t window_left;     // keys before i + off that are visible; -1 (default) = no limit
+    int64_t window_right;    // keys after  i + off that are visible; -1 (default) = no limit
 
     // Lengths per batch entry, (B) of int32 or int64, 0 <= length <= Tq or Tk.
     const attn_tensor *query_lengths;
@@ -97,13 +97,13 @@ typedef struct attn_sdpa_desc {
     const attn_tensor *sinks;        // float32 or float64, (Hq): one logit per head
 
     attn_dropout_kind dropout; // default NONE (evaluation)
-    double dropout_p;          // in [0, 1); survivors are multiplied by 1 / (1 - p); 0 = NONE's bits
-    uint64_t dropout_seed;     // PHILOX
-    uint64_t dropout_stream;   // PHILOX: which layer
-    uint64_t dropout_call;     // PHILOX: which forward pass
-    int64_t dropout_batch;     // PHILOX: absolute number of batch entry 0, >= 0
-    int64_t dropout_head;      // PHILOX: absolute number of query head 0, >= 0
-    int64_t dropout_row;       // PHILOX: absolute number of query row 0, >= 0
+    double dropout_p;        // in [0, 1); survivors are multiplied by 1 / (1 - p); 0 = NONE's bits
+    uint64_t dropout_seed;   // PHILOX
+    uint64_t dropout_stream; // PHILOX: which layer
+    uint64_t dropout_call;   // PHILOX: which forward pass
+    int64_t dropout_batch;   // PHILOX: absolute number of batch entry 0, >= 0
+    int64_t dropout_head;    // PHILOX: absolute number of query head 0, >= 0
+    int64_t dropout_row;     // PHILOX: absolute number of query row 0, >= 0
     const attn_tensor *dropout_keep; // KEEP: uint8, broadcast to (B, Hq, Tq, ceil(Tk / 8)): bit
                                      // j % 8 (from the lowest) of byte j / 8 keeps key j
 
@@ -128,7 +128,7 @@ typedef struct attn_sdpa_forward_args {
     // nothing is visible) and the sum of exp(score - max) (sink included; 0 when nothing).
     const attn_tensor *row_max; // stats (B, Hq, Tq), or NULL
     const attn_tensor *row_sum; // stats (B, Hq, Tq), or NULL
-    const attn_tensor *lse;     // stats (B, Hq, Tq) = row_max + log(row_sum), before dropout; or NULL
+    const attn_tensor *lse; // stats (B, Hq, Tq) = row_max + log(row_sum), before dropout; or NULL
 
     // Attention weights of chosen heads and rows, computed from the row statistics: weights[b,n,m,j]
     // for head weight_heads[n] and row weight_rows[m]. Index lists are int32 or int64; NULL = all.
@@ -170,13 +170,14 @@ typedef struct attn_sdpa_backward_args {
     const attn_tensor *output;              // the forward's output
     const attn_tensor *row_max, *row_sum;   // the forward's row statistics
     const attn_tensor *grad_output;         // (B, Hq, Tq, Dv)
-    const attn_tensor *grad_lse; // stats (B, Hq, Tq), or NULL; ignored where lse is -inf
+    const attn_tensor *grad_lse;            // stats (B, Hq, Tq), or NULL; ignored where lse is -inf
 
     const attn_tensor *grad_query; // (B, Hq, Tq, D), or NULL
     const attn_tensor *grad_key;   // (B, Hkv, Tk, D), or NULL
     const attn_tensor *grad_value; // (B, Hkv, Tk, Dv), or NULL
-    const attn_tensor *grad_bias;  // shape of desc.bias with its broadcast (stride 0) dims as size 1,
-                                   // summed over what was broadcast; or NULL
+    const attn_tensor
+        *grad_bias; // shape of desc.bias with its broadcast (stride 0) dims as size 1,
+                    // summed over what was broadcast; or NULL
     const attn_tensor *grad_sinks; // (Hq), or NULL
 
     void *workspace; // as in the forward, attn_sdpa_backward_workspace bytes
