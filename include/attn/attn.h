@@ -2,9 +2,11 @@
 #ifndef ATTN_ATTN_H
 #define ATTN_ATTN_H
 
+#include "attn/checkpoint.h"
 #include "attn/context.h"
 #include "attn/export.h"
 #include "attn/module.h"
+#include "attn/optim.h"
 #include "attn/random.h"
 #include "attn/safetensors.h"
 #include "attn/sdpa.h"

@@ -113,6 +113,9 @@ ATTN_API void attn_module_destroy(attn_module *module); // takes NULL
 ATTN_API const char *attn_module_kind(const attn_module *module);
 ATTN_API const attn_attention_config *attn_module_config(const attn_module *module);
 
+// The context it was created with.
+ATTN_API const attn_context *attn_module_context(const attn_module *module);
+
 // ---- forward ------------------------------------------------------------------------------------
 
 typedef struct attn_trace attn_trace;

@@ -1,0 +1,121 @@
+#include "modules/dropout.h"
+
+#include <string.h>
+
+#include "core/checked.h"
+#include "core/element.h"
+#include "tape/tape.h"
+
+static bool draw_keep_bits(const attn_module *module, const attn_module_call *call,
+                           attn_weights_shape shape, attn_sdpa_desc *desc);
+
+bool attn_module_drops_by_position(const attn_module *module)
+{
+    return module->training && module->config.dropout > 0 &&
+           module->config.dropout_source == ATTN_DROPOUT_FROM_PHILOX;
+}
+
+bool attn_describe_dropout(const attn_module *module, const attn_module_call *call,
+                           int64_t first_head, attn_weights_shape shape, attn_sdpa_desc *desc)
+{
+    const attn_attention_config *config = &module->config;
+    if (!module->training || config->dropout == 0) {
+        return true;
+    }
+    desc->dropout_p = config->dropout;
+    if (config->dropout_source == ATTN_DROPOUT_FROM_GENERATOR) {
+        return draw_keep_bits(module, call, shape, desc);
+    }
+    desc->dropout = ATTN_DROPOUT_PHILOX;
+    desc->dropout_seed = config->dropout_seed;
+    desc->dropout_stream = config->dropout_stream;
+    desc->dropout_call = module->dropout_calls;
+    desc->dropout_head = first_head;
+    desc->dropout_row = call->position;
+    return true;
+}
+
+// One row is drawn into bytes, then packed: a whole mask of bytes never exists.
+static bool draw_keep_bits(const attn_module *module, const attn_module_call *call,
+                           attn_weights_shape shape, attn_sdpa_desc *desc)
+{
+    const char *kind = module->kind->kind;
+    attn_tape *tape = call->input.tape;
+    if (!call->generator) {
+        return attn_module_fail(module, call->input, ATTN_ERR_INVALID_ARGUMENT,
+                                "dropout (%g) in training needs a generator in the call",
+                                module->config.dropout);
+    }
+    if (!attn_tape_healthy(tape)) {
+        return false;
+    }
+    const int64_t row_bytes = shape.keys / 8 + (shape.keys % 8 != 0);
+    int64_t rows, bytes;
+    if (!attn_checked_mul(shape.batch, shape.heads, &rows) ||
+        !attn_checked_mul(rows, shape.queries, &rows) ||
+        !attn_checked_mul(rows, row_bytes, &bytes)) {
+        return attn_module_fail(module, call->input, ATTN_ERR_OVERFLOW,
+                                "the dropout mask has too many elements");
+    }
+    attn_tensor *keep = attn_tape_allocate(tape, kind, 1, sizeof *keep);
+    uint8_t *bits = attn_tape_allocate(tape, kind, bytes, 1);
+    uint8_t *row = attn_tape_allocate(tape, kind, shape.keys, 1);
+    if (!keep || !bits || !row) {
+        return false;
+    }
+    *keep = attn_tensor_wrap(bits, ATTN_U8, 4,
+                             (int64_t[]){shape.batch, shape.heads, shape.queries, row_bytes});
+    desc->dropout = ATTN_DROPOUT_KEEP;
+    desc->dropout_keep = keep;
+
+    memset(bits, 0, (size_t)bytes);
+    const attn_tensor drawn = attn_tensor_wrap(row, ATTN_U8, 1, &shape.keys);
+    for (int64_t i = 0; i < rows; i++, bits += row_bytes) {
+        attn_error error;
+        if (attn_dropout_mask(call->generator, desc->dropout_p, &drawn, &error) != ATTN_OK) {
+            return attn_module_fail(module, call->input, error.status, "%s", error.text);
+        }
+        for (int64_t key = 0; key < shape.keys; key++) {
+            bits[key / 8] = (uint8_t)(bits[key / 8] | row[key] << key % 8);
+        }
+    }
+    return true;
+}
+
+// ---- for the trace ------------------------------------------------------------------------------
+
+static bool is_kept(const attn_sdpa_desc *desc, const uint32_t head_key[2], int64_t row,
+                    int64_t query, int64_t key)
+{
+    if (desc->dropout == ATTN_DROPOUT_PHILOX) {
+        return attn_philox_word(head_key, desc->dropout_row + query, key) <
+               attn_philox_threshold(desc->dropout_p);
+    }
+    const int64_t row_bytes = desc->dropout_keep->shape[3];
+    const uint8_t *bits = desc->dropout_keep->data;
+    return bits[row * row_bytes + key / 8] >> key % 8 & 1;
+}
+
+void attn_dropout_factors(const attn_sdpa_desc *desc, attn_weights_shape shape,
+                          const attn_tensor *factors)
+{
+    const double kept = 1 / (1 - desc->dropout_p);
+    const size_t size = attn_dtype_size(factors->dtype);
+    char *element = factors->data;
+    int64_t row = 0;
+    for (int64_t batch = 0; batch < shape.batch; batch++) {
+        for (int64_t head = 0; head < shape.heads; head++) {
+            uint32_t head_key[2];
+            attn_philox_head_key(
+                &(attn_philox_address){desc->dropout_seed, desc->dropout_stream, desc->dropout_call,
+                                       desc->dropout_batch + batch, desc->dropout_head + head},
+                head_key);
+            for (int64_t query = 0; query < shape.queries; query++, row++) {
+                for (int64_t key = 0; key < shape.keys; key++, element += size) {
+                    attn_element_store(factors->dtype, element,
+                                       is_kept(desc, head_key, row, query, key) ? kept : 0);
+                }
+            }
+        }
+    }
+}
