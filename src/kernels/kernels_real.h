@@ -17,6 +17,29 @@ struct ATTN_NAME(attn_tile) {
     attn_tile_select select;
 };
 
+// A strip of scores and what is known about its lanes. Sums and maxima have one entry per lane.
+struct ATTN_NAME(attn_softmax) {
+    ATTN_REAL *score; // keys x lanes: score[k*row + lane]; becomes the weights
+    int64_t row;
+    ATTN_REAL scale; // >= 0: the natural score is scale * score
+    ATTN_REAL *max;  // natural
+    ATTN_REAL *sum;
+    ATTN_REAL *factor; // softmax only
+    bool hidden;       // softmax: the strip may hold -inf; such a weight becomes ATTN_HIDDEN
+};
+
+// score = scale * score; softcap * tanh(score / softcap) where softcap > 0; + bias (-inf gives -inf
+// whatever the score is); + slope * (distance + k).
+struct ATTN_NAME(attn_adjust) {
+    ATTN_REAL *score;
+    int64_t row;
+    ATTN_REAL scale, softcap;
+    const ATTN_REAL *bias; // keys x lanes, or NULL
+    int64_t bias_row;
+    const ATTN_REAL *slope; // per lane, or NULL
+    const ATTN_REAL *distance;
+};
+
 struct ATTN_NAME(attn_kernels) {
     // The register tile at its best: tile_rows x tile_lanes for products whose lanes are many. Other
     // sizes are right, and fastest in multiples of vector_lanes.
@@ -29,4 +52,28 @@ struct ATTN_NAME(attn_kernels) {
     // target[c*target_row + r] = source[r*source_row + c] for rows x columns elements of source.
     void (*transpose)(const ATTN_REAL *source, int64_t source_row, int64_t rows, int64_t columns,
                       ATTN_REAL *target, int64_t target_row);
+
+    // Strips: `lanes` is a multiple of vector_lanes.
+    // softmax folds a strip into (max, sum): max becomes the larger, score exp(natural - max), factor
+    // exp(old max - max), sum its old value times factor plus the strip's. A NaN score leaves max
+    // alone and makes weight and sum NaN.
+    void (*softmax)(const struct ATTN_NAME(attn_softmax) * strip, int64_t keys, int64_t lanes);
+    // The final weights exp(natural - max) / sum; -inf becomes ATTN_HIDDEN. A sum of 0 gives 0.
+    void (*weights)(const struct ATTN_NAME(attn_softmax) * strip, int64_t keys, int64_t lanes);
+    void (*adjust)(const struct ATTN_NAME(attn_adjust) * strip, int64_t keys, int64_t lanes);
+    // -inf where not begin[lane] <= k < end[lane].
+    void (*hide_outside)(ATTN_REAL *score, int64_t row, int64_t keys, int64_t lanes,
+                         const ATTN_REAL *begin, const ATTN_REAL *end);
+
+    // target = source * factor; every NaN becomes the same one.
+    void (*scale_row)(const ATTN_REAL *source, ATTN_REAL factor, ATTN_REAL *target, int64_t count);
+    // total = fma(part, part_factor, total * total_factor)
+    void (*merge_row)(ATTN_REAL *total, ATTN_REAL total_factor, const ATTN_REAL *part,
+                      ATTN_REAL part_factor, int64_t count);
+
+    // Element by element; source may be target. exp and log take and give every value as the C
+    // functions do, except that subnormal results (exp) and arguments (log) are not kept.
+    void (*exp)(const ATTN_REAL *source, ATTN_REAL *target, int64_t count);
+    void (*log)(const ATTN_REAL *source, ATTN_REAL *target, int64_t count);
+    void (*tanh)(const ATTN_REAL *source, ATTN_REAL *target, int64_t count);
 };

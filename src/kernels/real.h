@@ -2,18 +2,20 @@
 #ifndef ATTN_KERNELS_REAL_H
 #define ATTN_KERNELS_REAL_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #if ATTN_REAL_BITS == 32
 typedef float real;
 #define REAL_NAME(name) name##_f32
-#define EXP2_LOWEST (-126.0f) // below it 2^t counts as 0: no subnormal weight ever exists
+// 2^t counts as 0 where t rounds to less: no subnormal weight ever exists.
+#define EXP2_LOWEST (-125.0f)
 #define R(x) ((real)x##f)
 #elif ATTN_REAL_BITS == 64
 typedef double real;
 #define REAL_NAME(name) name##_f64
-#define EXP2_LOWEST (-1022.0)
+#define EXP2_LOWEST (-1021.0)
 #define R(x) ((real)x)
 #else
 #error "ATTN_REAL_BITS is 32 or 64"

@@ -1,6 +1,9 @@
 // kernels/text_table.h: all texts, compiled for the including file's tier and element type, and the
 // table of the results. The including file defines ATTN_REAL_BITS and TIER_TABLE (the table's name)
 // and includes its vec_*.h first.
+#include "kernels/text_math.h"
+#include "kernels/text_rows.h"
+#include "kernels/text_softmax.h"
 #include "kernels/text_tile.h"
 #include "kernels/text_transpose.h"
 
@@ -10,4 +13,13 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .tile_lanes = 3 * V_LANES,
     .tile = tile,
     .transpose = transpose,
+    .softmax = softmax,
+    .weights = weights,
+    .adjust = adjust,
+    .hide_outside = hide_outside,
+    .scale_row = scale_row,
+    .merge_row = merge_row,
+    .exp = map_exp,
+    .log = map_log,
+    .tanh = map_tanh,
 };

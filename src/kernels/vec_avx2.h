@@ -26,8 +26,8 @@ typedef __m256 vmask;
 #define V_SHIFT_RIGHT _mm256_srli_epi32
 enum { MANTISSA_BITS = 23 };
 typedef int lane_int;
-// Adding it puts a small whole number, plus the exponent's bias, into the lowest bits.
-#define V_BIASED_MAGIC 12583039.0f  // 1.5 * 2^23 + 127
+// Adding it puts a small whole number, plus the exponent's bias less 1, into the lowest bits.
+#define V_BIASED_MAGIC 12583038.0f  // 1.5 * 2^23 + 126
 #define V_EXPONENT_MAGIC 8388735.0f // 2^23 + 127
 #define V_EXPONENT_MAGIC_BITS 0x4b000000
 #define V_ONE_BITS 0x3f800000
@@ -46,7 +46,7 @@ typedef __m256d vmask;
 #define V_SHIFT_RIGHT _mm256_srli_epi64
 enum { MANTISSA_BITS = 52 };
 typedef long long lane_int;
-#define V_BIASED_MAGIC 6755399441056767.0   // 1.5 * 2^52 + 1023
+#define V_BIASED_MAGIC 6755399441056766.0   // 1.5 * 2^52 + 1022
 #define V_EXPONENT_MAGIC 4503599627371519.0 // 2^52 + 1023
 #define V_EXPONENT_MAGIC_BITS 0x4330000000000000
 #define V_ONE_BITS 0x3ff0000000000000
@@ -172,19 +172,17 @@ static inline vreal v_fma_unless(vmask m, vreal a, vreal b, vreal c)
     return V_OP(blendv)(V_OP(fmadd)(a, b, c), c, m);
 }
 
-static inline vreal v_floor(vreal a)
-{
-    return V_OP(floor)(a);
-}
-
 static inline vreal v_exp2_split(vreal t, vreal *whole)
 {
     const vreal x = v_max(v_set1(EXP2_LOWEST - 1), t);
-    *whole = v_floor(x);
+    *whole = V_OP(round)(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     return v_sub(x, *whole);
 }
 
-// whole = EXP2_LOWEST - 1 gives the exponent field 0, which is the number 0.
+// The polynomial comes twice as large, so that whole = EXP2_LOWEST - 1 has the exponent field 0, which
+// is the number 0.
+enum { V_EXP2_GAIN = 2 };
+
 static inline vreal v_exp2_join(vreal fraction, vreal whole)
 {
     const vreal biased = v_add(whole, v_set1(V_BIASED_MAGIC));

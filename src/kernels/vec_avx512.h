@@ -149,17 +149,14 @@ static inline vreal v_fma_unless(vmask m, vreal a, vreal b, vreal c)
     return V_OP(mask3_fmadd)(a, b, c, (vmask)~m);
 }
 
-static inline vreal v_floor(vreal a)
-{
-    return V_OP(roundscale)(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-}
-
-// The instruction set splits a number and scales by a power of two by itself: `whole` is t.
 static inline vreal v_exp2_split(vreal t, vreal *whole)
 {
-    *whole = t;
-    return V_OP(reduce)(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    const vreal fraction = V_OP(reduce)(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    *whole = v_sub(t, fraction);
+    return fraction;
 }
+
+enum { V_EXP2_GAIN = 1 };
 
 static inline vreal v_exp2_join(vreal fraction, vreal whole)
 {

@@ -209,44 +209,34 @@ static inline vreal v_fma_unless(vmask m, vreal a, vreal b, vreal c)
     return c;
 }
 
-// Numbers at and above 2^mantissa bits are whole. NaN fails the first comparison and stays.
-static inline real scalar_floor(real x)
-{
-    const real limit = (real)((word)1 << MANTISSA_BITS);
-    if (!(x > -limit && x < limit)) {
-        return x;
-    }
-    const real toward_zero = (real)(int64_t)x;
-    return toward_zero > x ? toward_zero - 1 : toward_zero;
-}
+// Where the sum is made, its last place is 1.
+#define ROUNDING_MAGIC ((real)((word)3 << (MANTISSA_BITS - 1)))
 
-static inline vreal v_floor(vreal a)
-{
-    EACH_LANE(a, scalar_floor(a.at[i]))
-    return a;
-}
-
-// The two halves of 2^t for t <= 127 (float) or 1023 (double): the fraction t - floor(t), rounded
-// once, and, after 2^fraction is known, its product with 2^floor(t). `whole` carries the exponent
-// from one to the other in whatever form suits the tier. Where t < EXP2_LOWEST the product is +0 and
-// the fraction may be anything finite; where t is NaN both are.
+// The two halves of 2^t for t <= 127 (float) or 1023 (double): the fraction, t less the nearest whole
+// number (ties to even), which is exact; and, after 2^fraction is known, its product with the other
+// part. `whole` carries the exponent from one to the other in whatever form suits the tier. Where
+// that exponent is below EXP2_LOWEST the product is +0 and the fraction may be anything finite; where
+// t is NaN both are.
 static inline vreal v_exp2_split(vreal t, vreal *whole)
 {
     const real lowest = EXP2_LOWEST - 1;
     vreal fraction;
     for (int i = 0; i < V_LANES; i++) {
         const real x = lowest > t.at[i] ? lowest : t.at[i];
-        whole->at[i] = scalar_floor(x);
+        whole->at[i] = (x + ROUNDING_MAGIC) - ROUNDING_MAGIC;
         fraction.at[i] = x - whole->at[i];
     }
     return fraction;
 }
 
+// What v_exp2_join wants 2^fraction multiplied by.
+enum { V_EXP2_GAIN = 2 };
+
 static inline vreal v_exp2_join(vreal fraction, vreal whole)
 {
     for (int i = 0; i < V_LANES; i++) {
         const real n = whole.at[i] == whole.at[i] ? whole.at[i] : 0;
-        const word exponent = (word)(int)(n + EXPONENT_BIAS);
+        const word exponent = (word)(int)(n + (EXPONENT_BIAS - 1));
         fraction.at[i] *= scalar_from_bits(exponent << MANTISSA_BITS);
     }
     return fraction;

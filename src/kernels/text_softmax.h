@@ -1,0 +1,205 @@
+// kernels/text_softmax.h: what happens to a strip of scores between the two products.
+//
+// A strip holds keys x lanes scores, one query per lane: score[k*row + lane]. Largest score, weights
+// and their sum are therefore vertical, lane by lane, and nothing is ever reduced across a vector.
+#ifndef ATTN_KERNELS_TEXT_SOFTMAX_H
+#define ATTN_KERNELS_TEXT_SOFTMAX_H
+
+#include "kernels/kernels.h"
+#include "kernels/text_math.h"
+
+typedef struct REAL_NAME(attn_softmax) softmax_call;
+typedef struct REAL_NAME(attn_adjust) adjust_call;
+
+// A weight is 2^t with t = fma(score, scale log2(e), -max log2(e)), max being the natural largest
+// score so far. Rounding max log2(e) moves all of a row's weights by the same factor, which the row's
+// sum takes back, until it is so large that this factor matters: then t = (scale score - max)
+// log2(e), which is exact where it counts. Which of the two depends on the row's own max only.
+#define LARGE_EXPONENT R(65536.0)
+
+struct weight_terms {
+    vreal scale, slope; // scale, scale log2(e)
+    vreal max;          // natural; 0 where nothing was seen
+    vreal shift;        // -max log2(e)
+    vmask large;
+};
+
+INLINE struct weight_terms weight_terms(const softmax_call *t, vreal max)
+{
+    struct weight_terms w;
+    w.scale = v_set1(t->scale);
+    w.slope = v_set1(t->scale * LOG2_E);
+    w.max = v_select(v_eq(max, v_set1((real)-INFINITY)), v_zero(), max);
+    w.shift = v_mul(w.max, v_set1(-LOG2_E));
+    w.large = v_le(v_set1(LARGE_EXPONENT), v_abs(w.shift));
+    return w;
+}
+
+INLINE vreal weight_exponent(const struct weight_terms *w, vreal score, const bool any_large)
+{
+    const vreal t = v_fma(score, w->slope, w->shift);
+    if (!any_large) {
+        return t;
+    }
+    const vreal exact = v_mul(v_sub(v_mul(score, w->scale), w->max), v_set1(LOG2_E));
+    return v_select(w->large, exact, t);
+}
+
+// What sums and accumulators of `old_max` are multiplied by to stand under the max of `w`.
+INLINE vreal rescale_factor(const struct weight_terms *w, vreal old_max)
+{
+    const vreal old_shift = v_mul(old_max, v_set1(-LOG2_E));
+    const vreal t = v_select(w->large, v_mul(v_sub(old_max, w->max), v_set1(LOG2_E)),
+                             v_sub(w->shift, old_shift));
+    // Equal infinities have no difference; nothing changed, so the factor is 1.
+    return v_exp2(v_select(v_eq(w->max, old_max), v_zero(), t));
+}
+
+INLINE vreal largest_score(const real *score, int64_t row, int64_t keys)
+{
+    vreal m[4];
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        m[i] = v_set1((real)-INFINITY);
+    }
+    int64_t k = 0;
+    for (; k + 4 <= keys; k += 4) {
+        UNROLL for (int i = 0; i < 4; i++)
+        {
+            m[i] = v_max(v_load(score + (k + i) * row), m[i]);
+        }
+    }
+    for (; k < keys; k++) {
+        m[0] = v_max(v_load(score + k * row), m[0]);
+    }
+    return v_max(v_max(m[0], m[1]), v_max(m[2], m[3]));
+}
+
+INLINE vreal one_weight(const struct weight_terms *w, real *score, const bool hidden,
+                        const bool any_large)
+{
+    const vreal s = v_load(score);
+    vreal p = v_exp2(weight_exponent(w, s, any_large));
+    if (hidden) {
+        p = v_select(v_eq(s, v_set1((real)-INFINITY)), v_set1(R(-0.0)), p);
+    }
+    v_store(score, p);
+    return p;
+}
+
+// The sum over keys k uses four lanes of its own, k mod 4, each ascending, added (0 + 1) + (2 + 3).
+// A hidden weight is -0, which adds nothing, not even a sign.
+INLINE vreal weights_of_lane(const struct weight_terms *w, real *score, int64_t row, int64_t keys,
+                             const bool hidden, const bool any_large)
+{
+    vreal sum[4];
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        sum[i] = v_zero();
+    }
+    int64_t k = 0;
+    for (; k + 4 <= keys; k += 4) {
+        UNROLL for (int i = 0; i < 4; i++)
+        {
+            sum[i] = v_add(sum[i], one_weight(w, score + (k + i) * row, hidden, any_large));
+        }
+    }
+    UNROLL for (int i = 0; i < 3; i++)
+    {
+        if (k + i < keys) {
+            sum[i] = v_add(sum[i], one_weight(w, score + (k + i) * row, hidden, any_large));
+        }
+    }
+    return v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]));
+}
+
+INLINE vreal weights_of_any_lane(const struct weight_terms *w, real *score, int64_t row,
+                                 int64_t keys, bool hidden)
+{
+    if (v_any(w->large)) {
+        return weights_of_lane(w, score, row, keys, true, true);
+    }
+    if (hidden) {
+        return weights_of_lane(w, score, row, keys, true, false);
+    }
+    return weights_of_lane(w, score, row, keys, false, false);
+}
+
+static void softmax(const softmax_call *t, int64_t keys, int64_t lanes)
+{
+    for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
+        real *score = t->score + lane;
+        const vreal old_max = v_load(t->max + lane);
+        const vreal here = v_mul(largest_score(score, t->row, keys), v_set1(t->scale));
+        const vreal max = v_max(here, old_max);
+        const struct weight_terms w = weight_terms(t, max);
+        const vreal factor = rescale_factor(&w, old_max);
+        const vreal sum = weights_of_any_lane(&w, score, t->row, keys, t->hidden);
+        v_store(t->max + lane, max);
+        v_store(t->factor + lane, factor);
+        v_store(t->sum + lane, v_fma(v_load(t->sum + lane), factor, sum));
+    }
+}
+
+// Weights under a max and a sum that are known: the second pass of the forward, and the backward.
+static void weights(const softmax_call *t, int64_t keys, int64_t lanes)
+{
+    for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
+        real *score = t->score + lane;
+        const struct weight_terms w = weight_terms(t, v_load(t->max + lane));
+        const vreal sum = v_load(t->sum + lane);
+        const vreal inverse = v_select(v_eq(sum, v_zero()), v_zero(), v_div(v_set1(1), sum));
+        const bool any_large = v_any(w.large);
+        for (int64_t k = 0; k < keys; k++) {
+            const vreal s = v_load(score + k * t->row);
+            const vreal e =
+                v_exp2(any_large ? weight_exponent(&w, s, true) : weight_exponent(&w, s, false));
+            const vmask none = v_eq(s, v_set1((real)-INFINITY));
+            v_store(score + k * t->row, v_select(none, v_set1(R(-0.0)), v_mul(e, inverse)));
+        }
+    }
+}
+
+// ---- scores that are more than a product --------------------------------------------------------
+
+static void adjust(const adjust_call *t, int64_t keys, int64_t lanes)
+{
+    const vreal none = v_set1((real)-INFINITY);
+    for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
+        const vreal slope = t->slope ? v_load(t->slope + lane) : v_zero();
+        const vreal distance = t->slope ? v_load(t->distance + lane) : v_zero();
+        for (int64_t k = 0; k < keys; k++) {
+            real *score = t->score + k * t->row + lane;
+            vreal s = v_mul(v_load(score), v_set1(t->scale));
+            if (t->softcap > 0) {
+                const vreal cap = v_set1(t->softcap);
+                s = v_mul(cap, v_tanh(v_div(s, cap)));
+            }
+            if (t->bias) {
+                const vreal bias = v_load(t->bias + k * t->bias_row + lane);
+                s = v_select(v_eq(bias, none), none, v_add(s, bias));
+            }
+            if (t->slope) {
+                s = v_fma(slope, v_add(distance, v_set1((real)k)), s);
+            }
+            v_store(score, s);
+        }
+    }
+}
+
+static void hide_outside(real *score, int64_t row, int64_t keys, int64_t lanes, const real *begin,
+                         const real *end)
+{
+    const vreal none = v_set1((real)-INFINITY);
+    for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
+        const vreal first = v_load(begin + lane), stop = v_load(end + lane);
+        for (int64_t k = 0; k < keys; k++) {
+            real *at = score + k * row + lane;
+            const vreal key = v_set1((real)k);
+            const vmask visible = v_both(v_le(first, key), v_lt(key, stop));
+            v_store(at, v_select(visible, v_load(at), none));
+        }
+    }
+}
+
+#endif
