@@ -86,19 +86,6 @@ static int widest_element(const attn_tensor *tensor, int digits)
     return widest;
 }
 
-// Writes the decimal point as '.', whatever the program's locale says.
-static void use_full_stop(char *text)
-{
-    char *point = text + strspn(text, "+-0123456789");
-    const size_t length = strcspn(point, "0123456789");
-    if (length > 1) {
-        memmove(point + 1, point + length, strlen(point + length) + 1);
-    }
-    if (length > 0) {
-        *point = '.';
-    }
-}
-
 static int format_element(const attn_tensor *tensor, const void *element, int digits, char *text)
 {
     if (tensor->dtype == ATTN_BOOL) {
@@ -117,6 +104,6 @@ static int format_element(const attn_tensor *tensor, const void *element, int di
                                      : "-inf");
     }
     snprintf(text, ELEMENT_TEXT_SIZE, "%#.*f", digits, value); // '#': "1." with 0 digits, as torch
-    use_full_stop(text);
+    attn_use_full_stop(text);
     return (int)strlen(text);
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 attn_dims_text attn_dims_as_text(int32_t ndim, const int64_t *dims)
 {
@@ -43,4 +44,16 @@ void attn_write(attn_writer *writer, const char *format, ...)
                                  format, arguments);
     va_end(arguments);
     writer->length += length > 0 ? (size_t)length : 0;
+}
+
+void attn_use_full_stop(char *text)
+{
+    char *point = text + strspn(text, "+-0123456789");
+    const size_t length = strcspn(point, "0123456789");
+    if (length > 1) {
+        memmove(point + 1, point + length, strlen(point + length) + 1);
+    }
+    if (length > 0) {
+        *point = '.';
+    }
 }

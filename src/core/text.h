@@ -26,4 +26,8 @@ typedef struct attn_writer {
 attn_writer attn_writer_open(char *buffer, size_t size);
 void attn_write(attn_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// Gives the decimal number in `text`, as printf wrote it, a '.' for whatever decimal point the
+// program's locale has.
+void attn_use_full_stop(char *text);
+
 #endif
