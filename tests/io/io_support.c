@@ -10,44 +10,23 @@
 
 #include "unit.h"
 
-static void *counted_allocate(void *state, size_t size, size_t alignment)
-{
-    account *count = state;
-    count->allocations++;
-    if (size > count->largest)
-        count->largest = size;
-    if (count->fail_at > 0 && --count->fail_at == 0)
-        return NULL;
-    void *memory = NULL;
-    if (posix_memalign(&memory, alignment, size) != 0)
-        return NULL;
-    memset(memory, 0xA5, size);
-    count->live++;
-    return memory;
-}
+static long long own_blocks; // of the context itself
 
-static void counted_release(void *state, void *memory, size_t size, size_t alignment)
+attn_context *io_context(test_allocator *memory)
 {
-    (void)size;
-    (void)alignment;
-    account *count = state;
-    count->live--;
-    free(memory);
-}
-
-attn_context *counting_context(account *count)
-{
-    *count = (account){0};
-    attn_context_config config;
-    attn_context_config_init(&config);
-    config.allocator = (attn_allocator){count, counted_allocate, counted_release};
-    attn_context *context = NULL;
-    attn_error error;
-    if (attn_context_create(&config, &context, &error) != ATTN_OK)
-        fail_msg("%s", error.text);
-    // The context's own memory is no business of the tests.
-    *count = (account){0};
+    attn_context *context = test_context_on(memory);
+    own_blocks = memory->live;
     return context;
+}
+
+void fail_nth(test_allocator *memory, int64_t nth)
+{
+    memory->fail_at = nth > 0 ? memory->calls + nth - 1 : -1;
+}
+
+int64_t blocks_left(const test_allocator *memory)
+{
+    return memory->live - own_blocks;
 }
 
 static bool append(void *state, const void *bytes, size_t size)

@@ -1,4 +1,4 @@
-// What the tests of the file formats share: memory that counts and can run out, bytes in memory,
+// What the tests of the file formats share: memory that runs out, bytes in memory,
 // folders that go away.
 #ifndef ATTN_TESTS_IO_SUPPORT_H
 #define ATTN_TESTS_IO_SUPPORT_H
@@ -7,19 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attn/context.h"
+#include "allocator.h"
 #include "attn/io.h"
-#include "attn/tensor.h"
 
-// An allocator's account. `fail_at` = n lets the n-th allocation from now fail (0: none).
-typedef struct account {
-    int64_t live;        // blocks that were not given back
-    size_t largest;      // the largest size that was asked for
-    int64_t allocations; // since the last reset
-    int64_t fail_at;
-} account;
+// A serial context on a test allocator; test_context_end ends it.
+attn_context *io_context(test_allocator *memory);
 
-attn_context *counting_context(account *count);
+// Lets the n-th allocation from now fail (0: none).
+void fail_nth(test_allocator *memory, int64_t nth);
+
+// Blocks that were allocated since the context was made and not given back.
+int64_t blocks_left(const test_allocator *memory);
 
 // Bytes that grow; a sink writes to them. With `limit` > 0 the sink refuses beyond it (ENOSPC).
 typedef struct byte_buffer {

@@ -16,7 +16,7 @@
 #include "io_support.h"
 #include "unit.h"
 
-static account memory;
+static test_allocator memory;
 static attn_context *context;
 
 static void save_text(const char *path, const char *text)
@@ -69,7 +69,7 @@ static void test_old_file_stays_until_the_commit(void **state)
         assert_int_equal(count_files(folder), 1);
     }
     attn_atomic_file_discard(NULL);
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
     remove_folder(folder);
 }
 
@@ -121,7 +121,7 @@ static void test_says_why_not(void **state)
     assert_int_equal(attn_save_bytes(context, in_folder(folder, name), "", 0, &error), ATTN_ERR_IO);
     assert_non_null(strstr(error.text, "File name too long"));
     assert_int_equal(count_files(folder), 0);
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
     remove_folder(folder);
 }
 
@@ -152,7 +152,7 @@ static void test_full_disk_leaves_the_old_file(void **state)
     assert_non_null(strstr(error.text, "f: File too large"));
     assert_content(path, "old");
     assert_int_equal(count_files(folder), 1);
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
 
     // A device that is always full.
     if (access("/dev/full", W_OK) == 0) {
@@ -216,7 +216,7 @@ static void test_killed_writers_leave_a_whole_file(void **state)
 
 int main(void)
 {
-    context = counting_context(&memory);
+    context = io_context(&memory);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replaces),
         cmocka_unit_test(test_old_file_stays_until_the_commit),
@@ -226,6 +226,6 @@ int main(void)
         cmocka_unit_test(test_killed_writers_leave_a_whole_file),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    attn_context_destroy(context);
+    test_context_end(context, &memory);
     return failed;
 }

@@ -7,7 +7,7 @@
 #include "io_support.h"
 #include "unit.h"
 
-static account memory;
+static test_allocator memory;
 static attn_context *context;
 
 // A file of version `major` with this dictionary and these bytes after it.
@@ -80,7 +80,7 @@ static void test_dtypes_in_both_byte_orders(void **state)
             free(bytes);
         }
     }
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
 }
 
 static void test_headers_of_other_writers(void **state)
@@ -268,7 +268,7 @@ static void test_bad_files(void **state)
 {
     (void)state;
     static const unsigned char zeros[32] = {0};
-    memory.largest = 0;
+    const long long before = memory.calls;
     for (size_t i = 0; i < sizeof(bad_files) / sizeof(*bad_files); i++) {
         size_t size;
         unsigned char *bytes =
@@ -282,8 +282,8 @@ static void test_bad_files(void **state)
         assert_null(file);
         free(bytes);
     }
-    assert_int_equal(memory.live, 0);
-    assert_true(memory.largest < 4096);
+    assert_int_equal(blocks_left(&memory), 0);
+    assert_int_equal(memory.calls, before); // a size is never believed
 }
 
 static void test_bad_prefixes(void **state)
@@ -328,7 +328,7 @@ static void test_saves_and_opens(void **state)
     attn_tensor tensor = attn_tensor_wrap(data, ATTN_F64, 1, three);
     const char *path = in_folder(folder, "x.npy");
     for (int64_t nth = 1;; nth++) {
-        memory.fail_at = nth;
+        fail_nth(&memory, nth);
         attn_npy *file = NULL;
         attn_status status = attn_npy_save(context, path, &tensor, 0, NULL);
         if (status == ATTN_OK)
@@ -336,18 +336,18 @@ static void test_saves_and_opens(void **state)
         if (status == ATTN_OK)
             assert_memory_equal(attn_npy_tensor(file)->data, data, sizeof(data));
         attn_npy_close(file);
-        assert_int_equal(memory.live, 0);
+        assert_int_equal(blocks_left(&memory), 0);
         if (status == ATTN_OK)
             break;
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
     }
-    memory.fail_at = 0;
+    fail_nth(&memory, 0);
     remove_folder(folder);
 }
 
 int main(void)
 {
-    context = counting_context(&memory);
+    context = io_context(&memory);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dtypes_in_both_byte_orders),
         cmocka_unit_test(test_headers_of_other_writers),
@@ -360,6 +360,6 @@ int main(void)
         cmocka_unit_test(test_saves_and_opens),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    attn_context_destroy(context);
+    test_context_end(context, &memory);
     return failed;
 }

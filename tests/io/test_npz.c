@@ -8,7 +8,7 @@
 #include "io_support.h"
 #include "unit.h"
 
-static account memory;
+static test_allocator memory;
 static attn_context *context;
 
 // An archive with one member, field by field; tests change fields to break it.
@@ -151,7 +151,7 @@ static void test_stored_and_deflated(void **state)
             free(a.data);
         }
     }
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
 }
 
 typedef void (*breaker)(archive *a);
@@ -254,7 +254,7 @@ static void test_broken_archives(void **state)
             fail_msg("%zu gave %s: %s\n  not %s", i, attn_status_name(status), error.text,
                      cases[i].message);
         assert_null(file);
-        assert_int_equal(memory.live, 0);
+        assert_int_equal(blocks_left(&memory), 0);
         buffer_free(&bytes);
         free(a.data);
     }
@@ -282,17 +282,17 @@ static void test_out_of_memory(void **state)
     byte_buffer bytes = pack(&a);
     int failures = 0;
     for (int64_t nth = 1;; nth++) {
-        memory.fail_at = nth;
+        fail_nth(&memory, nth);
         attn_npz *file = NULL;
         attn_status status = attn_npz_parse(context, bytes.bytes, bytes.size, 0, &file, NULL);
         attn_npz_close(file);
-        assert_int_equal(memory.live, 0);
+        assert_int_equal(blocks_left(&memory), 0);
         if (status == ATTN_OK)
             break;
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
         failures++;
     }
-    memory.fail_at = 0;
+    fail_nth(&memory, 0);
     assert_true(failures >= 4);
     buffer_free(&bytes);
     free(a.data);
@@ -300,7 +300,7 @@ static void test_out_of_memory(void **state)
 
 int main(void)
 {
-    context = counting_context(&memory);
+    context = io_context(&memory);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stored_and_deflated),
         cmocka_unit_test(test_broken_archives),
@@ -308,6 +308,6 @@ int main(void)
         cmocka_unit_test(test_out_of_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    attn_context_destroy(context);
+    test_context_end(context, &memory);
     return failed;
 }

@@ -9,7 +9,7 @@
 #include "io_support.h"
 #include "unit.h"
 
-static account memory;
+static test_allocator memory;
 static attn_context *context;
 
 static void save_shard(const char *path, const char *first, const char *second)
@@ -52,7 +52,7 @@ static void test_tensors_of_all_files(void **state)
     assert_float_equal(attn_tensor_get(&attn_safetensors_find(file, "c")->tensor, one), 2, 0);
     assert_int_equal(attn_safetensors_metadata_count(file), 0);
     attn_safetensors_close(file);
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
     remove_folder(folder);
 }
 
@@ -108,7 +108,7 @@ static void test_bad_indexes(void **state)
             fail_msg("%s\n  gave %s: %s\n  not %s", cases[i].weight_map, attn_status_name(status),
                      error.text, cases[i].message);
         assert_null(file);
-        assert_int_equal(memory.live, 0);
+        assert_int_equal(blocks_left(&memory), 0);
     }
     remove_folder(folder);
 }
@@ -120,23 +120,23 @@ static void test_out_of_memory(void **state)
     save_shard(in_folder(folder, "m"), "a", "b");
     save_index(folder, "{\"a\":\"m\",\"b\":\"m\"}");
     for (int64_t nth = 1;; nth++) {
-        memory.fail_at = nth;
+        fail_nth(&memory, nth);
         attn_safetensors *file = NULL;
         attn_status status =
             attn_safetensors_open_index(context, in_folder(folder, "index.json"), &file, NULL);
         attn_safetensors_close(file);
-        assert_int_equal(memory.live, 0);
+        assert_int_equal(blocks_left(&memory), 0);
         if (status == ATTN_OK)
             break;
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
     }
-    memory.fail_at = 0;
+    fail_nth(&memory, 0);
     remove_folder(folder);
 }
 
 int main(void)
 {
-    context = counting_context(&memory);
+    context = io_context(&memory);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensors_of_all_files),
         cmocka_unit_test(test_an_empty_index),
@@ -144,6 +144,6 @@ int main(void)
         cmocka_unit_test(test_out_of_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    attn_context_destroy(context);
+    test_context_end(context, &memory);
     return failed;
 }

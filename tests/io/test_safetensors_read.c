@@ -8,7 +8,7 @@
 #include "io_support.h"
 #include "unit.h"
 
-static account memory;
+static test_allocator memory;
 static attn_context *context;
 
 // A file in memory: the length, the header, `data_size` bytes counting up from 1.
@@ -47,7 +47,7 @@ static void test_golden_files_open(void **state)
     }
     closedir(folder);
     assert_true(files >= 60);
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
 }
 
 static void test_golden_file_holds(void **state)
@@ -131,7 +131,7 @@ static void test_unaligned_data_is_copied(void **state)
         attn_safetensors_close(file);
         free(bytes);
     }
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
 }
 
 static void test_order_is_that_of_the_data(void **state)
@@ -259,7 +259,7 @@ static void test_bad_files(void **state)
         assert_ptr_equal(file, &size);
         free(bytes);
     }
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
 }
 
 static void test_length_is_checked_before_anything_is_allocated(void **state)
@@ -277,7 +277,7 @@ static void test_length_is_checked_before_anything_is_allocated(void **state)
         {{1, 0xE1, 0xF5, 5, 0, 0, 0, 0, '{', '}'}, 10, "the format allows 100000000"},
         {{255, 255, 255, 255, 255, 255, 255, 255, '{', '}'}, 10, "the format allows 100000000"},
     };
-    memory.allocations = 0;
+    const long long before = memory.calls;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         attn_safetensors *file = NULL;
         attn_error error = {0};
@@ -287,7 +287,7 @@ static void test_length_is_checked_before_anything_is_allocated(void **state)
         if (strstr(error.text, cases[i].message) == NULL)
             fail_msg("%s\n  not %s", error.text, cases[i].message);
     }
-    assert_int_equal(memory.allocations, 0);
+    assert_int_equal(memory.calls, before);
 }
 
 static void test_hostile_names_are_made_fit_for_a_message(void **state)
@@ -342,24 +342,24 @@ static void test_out_of_memory(void **state)
     unsigned char *bytes = make_file(header, 17, &size);
     int failures = 0;
     for (int64_t nth = 1;; nth++) {
-        memory.fail_at = nth;
+        fail_nth(&memory, nth);
         attn_safetensors *file = NULL;
         attn_status status = attn_safetensors_parse(context, bytes, size, &file, NULL);
         attn_safetensors_close(file);
-        assert_int_equal(memory.live, 0);
+        assert_int_equal(blocks_left(&memory), 0);
         if (status == ATTN_OK)
             break;
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
         failures++;
     }
-    memory.fail_at = 0;
+    fail_nth(&memory, 0);
     assert_true(failures >= 4);
     free(bytes);
 }
 
 int main(void)
 {
-    context = counting_context(&memory);
+    context = io_context(&memory);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_files_open),
         cmocka_unit_test(test_golden_file_holds),
@@ -374,6 +374,6 @@ int main(void)
         cmocka_unit_test(test_out_of_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    attn_context_destroy(context);
+    test_context_end(context, &memory);
     return failed;
 }

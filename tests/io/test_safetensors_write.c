@@ -6,7 +6,7 @@
 #include "io_support.h"
 #include "unit.h"
 
-static account memory;
+static test_allocator memory;
 static attn_context *context;
 
 static attn_named_tensor named(const char *name, void *data, attn_dtype dtype, int32_t ndim,
@@ -179,7 +179,7 @@ static void test_refusals(void **state)
                      cases[i].message);
         assert_int_equal(out.size, 0);
     }
-    assert_int_equal(memory.live, 0);
+    assert_int_equal(blocks_left(&memory), 0);
 }
 
 static void test_a_full_sink_is_an_error(void **state)
@@ -207,23 +207,23 @@ static void test_out_of_memory(void **state)
     float f = 1;
     attn_named_tensor tensor = named("t", &f, ATTN_F32, 0, NULL);
     for (int64_t nth = 1;; nth++) {
-        memory.fail_at = nth;
+        fail_nth(&memory, nth);
         attn_status status =
             attn_safetensors_save(context, in_folder(folder, "f"), &tensor, 1, NULL, 0, NULL);
-        assert_int_equal(memory.live, 0);
+        assert_int_equal(blocks_left(&memory), 0);
         if (status == ATTN_OK)
             break;
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
         assert_int_equal(count_files(folder), 0);
     }
-    memory.fail_at = 0;
+    fail_nth(&memory, 0);
     assert_int_equal(count_files(folder), 1);
     remove_folder(folder);
 }
 
 int main(void)
 {
-    context = counting_context(&memory);
+    context = io_context(&memory);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_of_a_file),
         cmocka_unit_test(test_bytes_do_not_depend_on_order_or_strides),
@@ -233,6 +233,6 @@ int main(void)
         cmocka_unit_test(test_out_of_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    attn_context_destroy(context);
+    test_context_end(context, &memory);
     return failed;
 }
