@@ -96,7 +96,10 @@ static attn_status backward(attn_var output, const attn_tensor *upstream, attn_e
         return give_up(tape, before, "backward", error);
     }
     deliver(tape, &plan, grads);
-    return attn_tape_release(tape, planned, error);
+    const uint64_t number = tape->backwards;
+    const attn_status status = attn_tape_release(tape, planned, error);
+    tape->backwards = number; // the gradients lie before the mark and stay
+    return status;
 }
 
 // Which nodes the output depends on, and memory for the gradients of the leaves among them.
@@ -139,7 +142,6 @@ static bool make_plan(attn_tape *tape, uint32_t output, struct plan *plan)
 
 static void deliver(attn_tape *tape, const struct plan *plan, const attn_var *grads)
 {
-    tape->backwards++;
     for (int64_t n = 0; n < plan->leaf_count; n++) {
         const struct destination *const to = &plan->leaves[n];
         attn_tape_leaf *const leaf = tape->nodes[to->node]->leaf;
@@ -156,7 +158,7 @@ static void deliver(attn_tape *tape, const struct plan *plan, const attn_var *gr
         }
         leaf->grad = to->grad;
         leaf->grad.flags |= ATTN_TENSOR_READ_ONLY;
-        leaf->backward = tape->backwards;
+        leaf->backward = tape->backwards + 1; // the number of this backward once it is done
     }
 }
 
