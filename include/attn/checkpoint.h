@@ -1,10 +1,9 @@
 // attn/checkpoint.h: a training's whole state in one file.
 //
 // A checkpoint is a .safetensors file with the parameters ("model.W_query.weight"), the optimizer's
-// moments ("optimizer.exp_avg.W_query.weight"), the generators' words and cached normals, and, as
-// metadata, the step count (which is also the schedule's), the modules' counts of dropout calls and
-// the caller's cursor. A training that goes on from it produces the same bits as one that never
-// stopped.
+// moments ("optimizer.exp_avg.W_query.weight"), the generators' words and cached normals, the step
+// count (which is also the schedule's), the modules' counts of dropout calls and the caller's cursor.
+// A training that goes on from it produces the same bits as one that never stopped.
 //
 // Saving never damages an older file: the bytes go to a temporary name in the same folder, are flushed
 // to the disk and renamed. Loading is strict and all or nothing.
@@ -45,9 +44,9 @@ typedef struct attn_checkpoint {
 
 ATTN_API void attn_checkpoint_init(attn_checkpoint *checkpoint);
 
-// Writes to "<path>.<process id>.tmp" beside `path`, flushes, and renames. On failure the temporary
-// file is removed and an older file at `path` is untouched. A process that is killed may leave its
-// temporary file behind. Errors: INVALID_ARGUMENT, IO, OUT_OF_MEMORY.
+// Writes to a temporary file beside `path`, flushes it, renames it, and flushes the folder. On failure
+// the temporary file is removed and an older file at `path` is untouched. A process that is killed may
+// leave its temporary file behind. Errors: INVALID_ARGUMENT, IO, OUT_OF_MEMORY.
 ATTN_API attn_status attn_checkpoint_save(const attn_context *context, const char *path,
                                           const attn_checkpoint *checkpoint, attn_error *error);
 
