@@ -96,9 +96,8 @@ static attn_status backward(attn_var output, const attn_tensor *upstream, attn_e
         return give_up(tape, before, "backward", error);
     }
     deliver(tape, &plan, grads);
-    const uint64_t number = tape->backwards;
     const attn_status status = attn_tape_release(tape, planned, error);
-    tape->backwards = number; // the gradients lie before the mark and stay
+    tape->backwards++;
     return status;
 }
 

@@ -133,12 +133,10 @@ static void clean_up(const attn_context *context, struct check *check)
     attn_tape_destroy(check->tape);
 }
 
-// The function at the current points. Vars of the tape's last run become stale.
-static attn_status evaluate(struct check *check, bool recording, attn_var *result,
-                            attn_error *error)
+// The function at the current points, recorded always: it may itself take gradients.
+static attn_status evaluate(struct check *check, attn_var *result, attn_error *error)
 {
     attn_tape_reset(check->tape);
-    attn_tape_set_recording(check->tape, recording);
     for (int64_t k = 0; k < check->count; k++) {
         check->vars[k] = attn_input(check->tape, &check->points[k], true);
     }
@@ -158,7 +156,7 @@ static attn_status evaluate(struct check *check, bool recording, attn_var *resul
 static attn_status differentiate(struct check *check, attn_error *error)
 {
     attn_var result;
-    attn_status status = evaluate(check, true, &result, error);
+    attn_status status = evaluate(check, &result, error);
     if (status == ATTN_OK) {
         status = attn_backward(result, error);
     }
@@ -184,7 +182,7 @@ static attn_status central_difference(struct check *check, double *element, doub
     for (int m = 0; m < 2 && status == ATTN_OK; m++) {
         attn_var result;
         *element = at[m];
-        status = evaluate(check, false, &result, error);
+        status = evaluate(check, &result, error);
         side[m] = status == ATTN_OK ? attn_item(result) : NAN;
     }
     *element = x;
