@@ -103,6 +103,7 @@ static attn_status check_reserved(attn_error *error, const char *name, const uin
 // ---- the arguments ------------------------------------------------------------------------------
 
 static const char *const row_symbols[] = {"B", "Hq", "Tq", "Dv"};
+static const char *const pair_symbols[] = {"B", "Hq", "Tq", "Tk"};
 
 // The element types that an output may have, where the header names `dtypes`.
 static int output_dtypes(enum attn_sdpa_output_rule rule, int dtypes)
@@ -337,7 +338,7 @@ static attn_status take_grad_bias(struct attn_sdpa_intake *intake, const attn_te
         return attn_fail(intake->error, ATTN_ERR_INVALID_ARGUMENT,
                          "sdpa: grad_bias is given, but bias is NULL");
     }
-    static const char *const symbols[] = {"B", "Hq", "Tq", "Tk"};
+    const char *symbols[4];
     const bool empty = attn_tensor_count(bias) == 0;
     int64_t shape[4];
     for (int32_t d = 0; d < bias->ndim; d++) {
@@ -345,11 +346,12 @@ static attn_status take_grad_bias(struct attn_sdpa_intake *intake, const attn_te
         const bool empty_keeps = empty && d < grad_bias->ndim &&
                                  grad_bias->shape[d] == bias->shape[d];
         shape[d] = bias->stride[d] == 0 && !empty_keeps ? 1 : bias->shape[d];
+        symbols[d] = shape[d] == 1 ? "1" : pair_symbols[d + 4 - bias->ndim];
     }
     const struct attn_sdpa_expectation fits = {
         .name = "grad_bias",
         .ndim = bias->ndim,
-        .symbols = symbols + 4 - bias->ndim,
+        .symbols = symbols,
         .shape = shape,
         .dtypes = output_dtypes(rule, 1 << bias->dtype | 1 << problem->stats),
         .like = bias,
