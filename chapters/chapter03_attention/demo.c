@@ -11,12 +11,12 @@
 const char *const token_names[TOKENS] = {"Your", "journey", "starts", "with", "one", "step"};
 
 const float token_inputs[TOKENS][EMBEDDING] = {
-    {0.43F, 0.15F, 0.89F}, // Your     x^1
-    {0.55F, 0.87F, 0.66F}, // journey  x^2
-    {0.57F, 0.85F, 0.64F}, // starts   x^3
-    {0.22F, 0.58F, 0.33F}, // with     x^4
-    {0.77F, 0.25F, 0.10F}, // one      x^5
-    {0.05F, 0.80F, 0.55F}, // step     x^6
+    {0.43F, 0.15F, 0.89F}, // Your     x_1
+    {0.55F, 0.87F, 0.66F}, // journey  x_2
+    {0.57F, 0.85F, 0.64F}, // starts   x_3
+    {0.22F, 0.58F, 0.33F}, // with     x_4
+    {0.77F, 0.25F, 0.10F}, // one      x_5
+    {0.05F, 0.80F, 0.55F}, // step     x_6
 };
 
 void demo_open(demo *d)

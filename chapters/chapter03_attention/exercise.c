@@ -190,7 +190,8 @@ static void exercise_4(demo *d)
 void exercise(demo *d, int number)
 {
     static void (*const run[])(demo *) = {exercise_1, exercise_2, exercise_3, exercise_4};
-    static const char *const numbers[] = {"1", "2", "3", "4"};
+    static const char *const numbers[] = {"--exercise 1", "--exercise 2", "--exercise 3",
+                                          "--exercise 4"};
     static const text_id titles[] = {T_EX1_TITLE, T_EX2_TITLE, T_EX3_TITLE, T_EX4_TITLE};
     heading(d, numbers[number - 1], titles[number - 1], "exercise.c");
     fresh_tape(d);

@@ -58,9 +58,10 @@ static void bottleneck(demo *d)
         attn_var states[MAX_LENGTH];
         encode(d, lengths[i], &first, states);
         by_state[i] = influence_of_first(d, first, states[lengths[i] - 1]);
-        // Attention whose query is the first state itself: it looks for the first word.
+        // Attention whose query is like the first state: it looks for the first word.
         const attn_var h = attn_cat(states, lengths[i], 0); // (T, 8)
-        const attn_var query = attn_scale(states[0], 4);
+        const attn_tensor first_state = attn_value(attn_scale(states[0], 4));
+        const attn_var query = attn_input(d->tape, &first_state, false);
         const attn_var weights = attn_softmax(attn_matmul(query, attn_transpose(h, 0, 1)), -1);
         by_attention[i] = influence_of_first(d, first, attn_matmul(weights, h));
         printf("  %6d    %-26.6f%.6f\n", lengths[i], by_state[i], by_attention[i]);

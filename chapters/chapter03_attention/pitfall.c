@@ -160,7 +160,7 @@ void pitfall(demo *d, int number)
 {
     static void (*const run[])(demo *, attn_module *, attn_var, const attn_tensor *) = {
         wrong_divisor, view_after_transpose, forgotten_out_proj};
-    static const char *const numbers[] = {"1", "2", "3"};
+    static const char *const numbers[] = {"--pitfall 1", "--pitfall 2", "--pitfall 3"};
     static const text_id titles[] = {T_PIT1_TITLE, T_PIT2_TITLE, T_PIT3_TITLE};
     heading(d, numbers[number - 1], titles[number - 1], "pitfall.c");
     fresh_tape(d);

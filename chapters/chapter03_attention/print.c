@@ -1,6 +1,7 @@
 // print.c: text from the table, tensors with their names and shapes, heat maps.
 #include "print.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,18 +31,21 @@ void say(const demo *d, text_id id, ...)
 
 void step(const demo *d, text_id id, ...)
 {
+    char text[2048];
     va_list arguments;
     va_start(arguments, id);
-    putchar('\n');
-    if (d->colour) {
-        fputs(BOLD, stdout);
-    }
-    vprintf(d->text[id], arguments);
-    if (d->colour) {
-        fputs(PLAIN, stdout);
-    }
-    putchar('\n');
+    vsnprintf(text, sizeof text, d->text[id], arguments);
     va_end(arguments);
+    char *rest = strchr(text, '\n');
+    if (rest) {
+        *rest++ = '\0';
+    }
+    putchar('\n');
+    print_coloured(d, BOLD, text);
+    putchar('\n');
+    if (rest) {
+        puts(rest);
+    }
 }
 
 void heading(const demo *d, const char *number, text_id title, const char *source)
@@ -68,18 +72,47 @@ void claim(demo *d, bool holds, text_id id, ...)
 
 // ---- tensors ------------------------------------------------------------------------------------
 
-static void print_row(const attn_tensor *tensor, int64_t *index, const char *number_format)
+enum { NUMBER_TEXT = 32, LINE_COLUMNS = 80 };
+
+// Four decimals, right-aligned in `width` columns; whole numbers for a mask of booleans. The sign of a
+// NaN differs between machines and means nothing.
+static const char *number_text(const attn_tensor *tensor, const int64_t *index, int width,
+                               char buffer[NUMBER_TEXT])
+{
+    const double number = attn_tensor_get(tensor, index);
+    if (isnan(number)) {
+        snprintf(buffer, NUMBER_TEXT, "%*s", width, "nan");
+    } else if (tensor->dtype == ATTN_BOOL) {
+        snprintf(buffer, NUMBER_TEXT, "%.0f", number);
+    } else {
+        snprintf(buffer, NUMBER_TEXT, "%*.4f", width, number);
+    }
+    return buffer;
+}
+
+static void print_row(const attn_tensor *tensor, int64_t *index, int width)
 {
     const int32_t last = tensor->ndim - 1;
     putchar('[');
     for (int64_t j = 0; j < tensor->shape[last]; ++j) {
+        char number[NUMBER_TEXT];
         index[last] = j;
-        if (j > 0) {
-            fputs(", ", stdout);
-        }
-        printf(number_format, attn_tensor_get(tensor, index));
+        printf("%s%s", j > 0 ? ", " : "", number_text(tensor, index, width, number));
     }
     puts("]");
+}
+
+// On the line of its name where it fits, else on the next.
+static void print_vector(const attn_tensor *vector, int columns_used)
+{
+    int columns = columns_used + 3; // " [", "]"
+    for (int64_t j = 0; j < vector->shape[0]; ++j) {
+        char number[NUMBER_TEXT];
+        columns += (j > 0 ? 2 : 0) + (int)strlen(number_text(vector, &j, 0, number));
+    }
+    int64_t index[ATTN_MAX_DIMS] = {0};
+    fputs(columns > LINE_COLUMNS ? "\n    " : " ", stdout);
+    print_row(vector, index, 0);
 }
 
 // "0," for the first row of block 0 of a three-dimensional tensor, spaces for the others.
@@ -98,20 +131,24 @@ static void print_block_index(const attn_tensor *tensor, const int64_t *index)
 void show_tensor(const demo *d, const char *name, const attn_tensor *tensor,
                  const char *const *row_labels)
 {
-    (void)d;
-    char shape[SHAPE_TEXT];
-    int64_t index[ATTN_MAX_DIMS] = {0};
-    printf("  %s %s =", name, shape_text(tensor, shape));
     if (tensor->ndim == 0) {
-        printf(" %.4f\n", attn_tensor_get(tensor, index));
+        show_number(d, name, attn_tensor_get(tensor, NULL));
         return;
     }
+    char shape[SHAPE_TEXT];
+    const int columns = printf("  %s %s =", name, shape_text(tensor, shape));
     if (tensor->ndim == 1) {
-        putchar(' ');
-        print_row(tensor, index, "%.4f");
+        print_vector(tensor, columns);
         return;
     }
     putchar('\n');
+    show_rows(d, tensor, row_labels);
+}
+
+void show_rows(const demo *d, const attn_tensor *tensor, const char *const *row_labels)
+{
+    (void)d;
+    int64_t index[ATTN_MAX_DIMS] = {0};
     int64_t rows = 1;
     for (int32_t dim = 0; dim < tensor->ndim - 1; ++dim) {
         rows *= tensor->shape[dim];
@@ -127,7 +164,7 @@ void show_tensor(const demo *d, const char *name, const attn_tensor *tensor,
         if (row_labels) {
             print_padded(row_labels[index[tensor->ndim - 2]], 9);
         }
-        print_row(tensor, index, "%7.4f");
+        print_row(tensor, index, 7);
     }
 }
 
@@ -174,12 +211,9 @@ const char *shape_text(const attn_tensor *tensor, char buffer[SHAPE_TEXT])
 
 static char heat_character(double value)
 {
-    static const char ramp[] = " .:-=+*#%@";
+    static const char ramp[] = " .:-=+*#@";
     const int steps = (int)sizeof ramp - 1;
-    int level = (int)(value * steps);
-    if (!(value > 0)) {
-        level = 0;
-    }
+    const int level = value > 0 ? (int)(value * steps) : 0;
     return ramp[level >= steps ? steps - 1 : level];
 }
 

@@ -30,6 +30,9 @@ void show_tokens(const demo *d, const char *name, attn_var var);
 void show_tensor(const demo *d, const char *name, const attn_tensor *tensor,
                  const char *const *row_labels);
 
+// Only the rows of a tensor of two or more dimensions.
+void show_rows(const demo *d, const attn_tensor *tensor, const char *const *row_labels);
+
 // One number.
 void show_number(const demo *d, const char *name, double number);
 

@@ -75,7 +75,7 @@ static void softmax_alone(demo *d)
 
 // ---- learning ---------------------------------------------------------------------------------------
 
-enum { D_IN = 16, LENGTH = 16, BATCH = 8, STEPS = 60, EARLY = 30 };
+enum { D_IN = 16, LENGTH = 16, BATCH = 8, STEPS = 60 };
 
 // A self-attention of one head whose values are the inputs themselves. For every token, the token that
 // the fixed matrix R calls its best match is the right answer: W_query and W_key must learn R.
@@ -87,9 +87,10 @@ typedef struct matcher {
 
 typedef struct learning_curve {
     double score_gradient; // first step: |dL/d(what enters the softmax)|
+    double silent_rows;    // first step: share of rows whose part of it is below 1 % of the largest
     double query_gradient; // first step: |dL/dW_query|
-    double early, late;    // loss, mean of five steps
     double query_gradient_late;
+    double loss; // mean of the last five steps
 } learning_curve;
 
 static void parameter_create(demo *d, attn_parameter *p, const char *name, int64_t d_k)
@@ -177,13 +178,26 @@ static attn_var matcher_loss(demo *d, matcher *m, attn_var R, attn_var *entering
     return attn_mse_loss(context, best_matches(d, x, R));
 }
 
-static double norm_of_gradient(attn_var loss, attn_var with_respect_to)
+// The gradient of the scores that enter the softmax: its norm, and how it is spread over the rows.
+static void measure_scores(attn_var loss, attn_var entering, learning_curve *curve)
 {
     attn_error error = {0};
     attn_var gradient;
-    must(attn_gradients(loss, &with_respect_to, 1, false, &gradient, &error), &error);
-    const attn_tensor value = attn_value(attn_contiguous(gradient));
-    return norm(&value);
+    must(attn_gradients(loss, &entering, 1, false, &gradient, &error), &error);
+    const int64_t row_shape[] = {BATCH * LENGTH, LENGTH};
+    const attn_var rows = attn_view(attn_contiguous(gradient), 2, row_shape);
+    double row_norms[BATCH * LENGTH];
+    double largest = 0;
+    for (int64_t i = 0; i < BATCH * LENGTH; ++i) {
+        const attn_tensor row = attn_value(attn_select(rows, 0, i));
+        row_norms[i] = norm(&row);
+        largest = row_norms[i] > largest ? row_norms[i] : largest;
+    }
+    const attn_tensor all = attn_value(rows);
+    curve->score_gradient = norm(&all);
+    for (int64_t i = 0; i < BATCH * LENGTH; ++i) {
+        curve->silent_rows += row_norms[i] < 0.01 * largest ? 1.0 / (BATCH * LENGTH) : 0;
+    }
 }
 
 static learning_curve learn(demo *d, int64_t d_k, bool scaled)
@@ -203,13 +217,14 @@ static learning_curve learn(demo *d, int64_t d_k, bool scaled)
         const attn_var R = attn_input(d->tape, &R_tensor, false);
         const attn_var loss = matcher_loss(d, &m, R, &entering);
         must_tape(d);
-        curve.score_gradient = s == 0 ? norm_of_gradient(loss, entering) : curve.score_gradient;
+        if (s == 0) {
+            measure_scores(loss, entering, &curve);
+        }
         attn_optimizer_zero_grad(m.optimizer);
         must(attn_backward(loss, &error), &error);
         curve.query_gradient = s == 0 ? norm(&m.W_query.grad) : curve.query_gradient;
         curve.query_gradient_late = norm(&m.W_query.grad);
-        curve.early += s < EARLY && s >= EARLY - 5 ? attn_item(loss) / 5 : 0;
-        curve.late += s >= STEPS - 5 ? attn_item(loss) / 5 : 0;
+        curve.loss += s >= STEPS - 5 ? attn_item(loss) / 5 : 0;
         attn_optimizer_step(m.optimizer);
     }
     fresh_tape(d);
@@ -220,7 +235,7 @@ static learning_curve learn(demo *d, int64_t d_k, bool scaled)
 static void learning(demo *d)
 {
     step(d, T_SAT_LEARNING, SEED, STEPS);
-    say(d, T_SAT_LEARNING_HEADER, EARLY, STEPS);
+    say(d, T_SAT_LEARNING_HEADER, STEPS, STEPS);
     learning_curve curves[KEY_SIZES][2];
     for (int i = 0; i < KEY_SIZES; ++i) {
         for (int scaled = 0; scaled < 2; ++scaled) {
@@ -228,12 +243,12 @@ static void learning(demo *d)
             curves[i][scaled] = c;
             printf("  %5d  ", key_sizes[i]);
             print_padded(d->text[scaled ? T_SAT_SCALED : T_SAT_RAW], 10);
-            printf("%9.4f  %9.4f  %9.4f  %9.3f  %9.3f\n", c.score_gradient, c.query_gradient,
-                   c.query_gradient_late, c.early, c.late);
+            printf("%9.4f  %7.0f %%  %9.4f  %9.4f  %9.3f\n", c.score_gradient, 100 * c.silent_rows,
+                   c.query_gradient, c.query_gradient_late, c.loss);
         }
     }
     claim(d, curves[2][0].score_gradient < curves[0][0].score_gradient, T_SAT_SCORE_GRADIENT);
-    claim(d, curves[2][1].late < curves[2][0].late, T_SAT_SCALED_LEARNS);
+    claim(d, curves[2][1].loss < curves[2][0].loss, T_SAT_SCALED_LEARNS);
     say(d, T_SAT_LEARNING_MEANING);
 }
 

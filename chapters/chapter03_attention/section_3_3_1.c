@@ -117,7 +117,7 @@ void section_3_3_1(demo *d)
     show_tokens(d, "inputs", make_inputs(d));
 
     step(d, T_331_STEP_SCORES);
-    const float *query = token_inputs[1]; // journey, x^2
+    const float *query = token_inputs[1]; // journey, x_2
     float attn_scores_2[TOKENS];
     for (int j = 0; j < TOKENS; ++j) {
         const float *x = token_inputs[j];

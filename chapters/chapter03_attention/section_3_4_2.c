@@ -75,6 +75,7 @@ void section_3_4_2(demo *d)
     heading(d, "3.4.2", T_342_TITLE, "section_3_4_2.c");
     fresh_tape(d);
     const attn_var inputs = make_inputs(d); // (6, 3)
+    say(d, T_342_INTRO);
 
     step(d, T_342_STEP_V1);
     manual_seed(d, 123);

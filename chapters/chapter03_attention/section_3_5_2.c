@@ -1,5 +1,6 @@
 // 3.5.2 Dropout on the attention weights.
 #include <math.h>
+#include <string.h>
 
 #include "attention.h"
 #include "causal.h"
@@ -77,8 +78,13 @@ void section_3_5_2(demo *d)
     say(d, T_352_WEIGHTS_MEANING);
 
     step(d, T_352_STEP_EVAL);
+    attn_generator_state before;
+    attn_generator_state after;
+    attn_generator_save(d->generator, &before);
     const attn_var in_eval = attn_dropout(attn_weights, 0.5, false, d->generator);
+    attn_generator_save(d->generator, &after);
     claim(d, same_bits(in_eval, attn_weights), T_352_EVAL_SAME);
+    claim(d, memcmp(&before, &after, sizeof before) == 0, T_352_EVAL_DRAWS_NOTHING);
 
     step(d, T_352_STEP_MEAN, DRAWS);
     manual_seed(d, 123);

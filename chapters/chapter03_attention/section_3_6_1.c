@@ -45,6 +45,7 @@ void section_3_6_1(demo *d)
         heads[h] = one_head(d, wrapper, batch, h); // (2, 6, 2)
         show(d, name, attn_select(heads[h], 0, 0));
     }
+    say(d, T_361_HEAD_0);
 
     step(d, T_361_STEP_CAT);
     const attn_var joined = attn_cat(heads, HEADS, -1); // (2, 6, 4)

@@ -84,6 +84,7 @@ typedef enum text_id {
 
     // 3.4.2
     T_342_TITLE,
+    T_342_INTRO,
     T_342_STEP_V1,
     T_342_STEP_V2,
     T_342_WHY_DIFFERENT,
@@ -130,6 +131,7 @@ typedef enum text_id {
     T_352_WEIGHTS_MEANING,
     T_352_STEP_EVAL,
     T_352_EVAL_SAME,
+    T_352_EVAL_DRAWS_NOTHING,
     T_352_STEP_MEAN,
     T_352_MEAN_ONE,
     T_352_SUMMARY,
@@ -153,6 +155,7 @@ typedef enum text_id {
     T_361_TITLE,
     T_361_INTRO,
     T_361_STEP_HEADS,
+    T_361_HEAD_0,
     T_361_STEP_CAT,
     T_361_HEADS_EQUAL,
     T_361_SHAPE,

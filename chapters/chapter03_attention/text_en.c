@@ -7,7 +7,7 @@ const char *const text_en[TEXT_COUNT] = {
     [T_CLAIM_BROKEN] = "[FAILED]",
     [T_SAME_BY_LIBRARY] = "The same from the library.",
     [T_STEPS_EQUAL_MODULE] = "the steps give what the library's module gives (to 1e-6)",
-    [T_HEAT_SCALE] = "rows: query, columns: key; 0 \" .:-=+*#%%@\" 1",
+    [T_HEAT_SCALE] = "rows: query, columns: key; 0 \" .:-=+*#@\" 1",
     [T_CHAPTER_TITLE] = "Chapter 3: attention, from dot products to the module inside GPT-2",
     [T_CHAPTER_INTRO] =
         "One sentence of six tokens goes through nine sections. Each section adds one\n"
@@ -80,7 +80,7 @@ const char *const text_en[TEXT_COUNT] = {
         "new vector that knows the whole sentence. Nothing is trained yet: every number\n"
         "follows from these eighteen.",
     [T_331_STEP_SCORES] =
-        "Step 1. Scores: how much does each token have to do with journey (x^2)?\n"
+        "Step 1. Scores: how much does each token have to do with journey (x_2)?\n"
         "The measure is the dot product: multiply number by number, add up.",
     [T_331_CORRECTION] =
         "  The printed chapter gives 0.8438 for the fourth score. The three products\n"
@@ -95,8 +95,11 @@ const char *const text_en[TEXT_COUNT] = {
         "  have nothing in common, -1 when they are opposed. Embeddings put words of\n"
         "  similar meaning in similar directions, so this number stands for similarity of\n"
         "  meaning, and it has a derivative, so it can be learned from.",
-    [T_331_STEP_WEIGHTS] = "Step 2. Weights: turn scores into shares that add up to 1.\n"
-                           "Three ways; on these friendly numbers the last two agree.",
+    [T_331_STEP_WEIGHTS] =
+        "Step 2. Weights: turn scores into shares that add up to 1.\n"
+        "Three ways: s / sum(s); exp(s) / sum(exp(s)); and the softmax that is really\n"
+        "used, the same after subtracting the largest score. On friendly numbers such as\n"
+        "these the last two agree.",
     [T_331_WHY_NOT_SUM] = "Why not simply divide by the sum? Because scores may be negative:",
     [T_331_WHY_NOT_SUM_MEANING] =
         "  The sum is -0.5, so the best score gets a share of -2 and the worst gets 4.\n"
@@ -169,6 +172,8 @@ const char *const text_en[TEXT_COUNT] = {
         "In one sentence: learned matrices decide what is compared and what is passed on.",
     // ---- 3.4.2
     [T_342_TITLE] = "SelfAttentionV1 and SelfAttentionV2",
+    [T_342_INTRO] = "The steps of 3.4.1, for all six tokens at once and packed into a module. The\n"
+                    "module runs, and the same steps are written out with its parameters.",
     [T_342_STEP_V1] = "SelfAttentionV1(3, 2), seed 123: bare matrices, x @ W",
     [T_342_STEP_V2] = "SelfAttentionV2(3, 2), seed 789: Linear layers, x @ W.T",
     [T_342_WHY_DIFFERENT] =
@@ -206,8 +211,7 @@ const char *const text_en[TEXT_COUNT] = {
         "triu(ones, diagonal=1) marks what must go; exp(-inf) is 0, so rows add up to 1.",
     [T_351_WAYS_EQUAL] = "both ways give the same weights (to 1e-6)",
     [T_351_UPPER_ZERO] = "everything above the diagonal is exactly 0",
-    [T_351_SCALE_ORDER] =
-        "masking before or after dividing by sqrt(d_k): the same bits, -inf stays -inf",
+    [T_351_SCALE_ORDER] = "masking before or after the division by sqrt(d_k): the same bits",
     [T_351_CORRECTION] =
         "  The chapter prints other weights here (row 2: 0.5597 0.4403, row 4: 0.4077\n"
         "  0.4516 0.0802 0.0605). No parameters can make those from this sentence:\n"
@@ -257,8 +261,8 @@ const char *const text_en[TEXT_COUNT] = {
         "  Rows no longer add up to 1, only on average over many draws. A row may even\n"
         "  lose everything (row journey here). Real models train with p = 0.1 or 0.2.",
     [T_352_STEP_EVAL] = "After eval(): dropout does nothing",
-    [T_352_EVAL_SAME] =
-        "in eval the weights come out with the same bits, and no random number is drawn",
+    [T_352_EVAL_SAME] = "the weights come out with the same bits",
+    [T_352_EVAL_DRAWS_NOTHING] = "and no random number was drawn",
     [T_352_STEP_MEAN] = "The mean of dropout(ones(6, 6)) over %d draws",
     [T_352_MEAN_ONE] = "both within 0.01 of 1: the factor 1 / (1 - p) keeps the mean",
     [T_352_SUMMARY] =
@@ -272,7 +276,7 @@ const char *const text_en[TEXT_COUNT] = {
                           "With a batch dimension in front, keys.T becomes keys.transpose(1, 2).",
     [T_353_STEP_MODULE] = "The module's output",
     [T_353_BATCH_ENTRIES] =
-        "the two entries are equal, bit for bit: batch entries do not see each other",
+        "both sentences give the same bits: batch entries do not see each other",
     [T_353_BUFFER] = "What the module holds: three parameters, and a buffer",
     [T_353_BUFFER_MEANING] =
         "  The mask is a buffer: it belongs to the module and is saved with it, but it is\n"
@@ -282,9 +286,9 @@ const char *const text_en[TEXT_COUNT] = {
         "Shorter sequences use the top left corner of the mask; longer ones are refused",
     [T_353_SHORT_SAME] = "4 tokens: the same bits as the first 4 rows of 6",
     [T_353_TOO_LONG] = "7 tokens: %s",
-    [T_353_NAN] = "A hard test of causality: the last token is NaN",
-    [T_353_NAN_SAME] =
-        "rows 1 to 5 keep every bit (0 * NaN would be NaN: a masked value is never read)",
+    [T_353_NAN] = "A hard test of causality: the last token is NaN\n"
+                  "Multiplying by a weight of 0 would not help: 0 * NaN is NaN.",
+    [T_353_NAN_SAME] = "rows 1 to 5 keep every bit: what is masked is never read",
     [T_353_SUMMARY] =
         "\n"
         "In one sentence: self-attention that is ready for training a language model.",
@@ -296,6 +300,9 @@ const char *const text_en[TEXT_COUNT] = {
         "causal attentions side by side and join their outputs. Seed 123, d_out = 2, two\n"
         "heads.",
     [T_361_STEP_HEADS] = "Each head alone (first sentence of the batch)",
+    [T_361_HEAD_0] =
+        "  Head 0 is the module of section 3.5.3: the same seed, so the same first draws.\n"
+        "  Head 1 took the next ones.",
     [T_361_STEP_CAT] = "Joined along the last dimension: cat([head 0, head 1], dim=-1)",
     [T_361_HEADS_EQUAL] = "the wrapper is its heads, joined (to 1e-6)",
     [T_361_SHAPE] = "(2, 6, 4): two heads with d_out = 2 columns each",
@@ -360,8 +367,7 @@ const char *const text_en[TEXT_COUNT] = {
         "CausalAttention of section 3.5.3, seed 123, with dropout = 0.5. The masks come\n"
         "from the stream that made the parameters.",
     [T_EX2_TRAIN] = "In training",
-    [T_EX2_ENTRIES_DIFFER] =
-        "the two equal sentences of the batch now differ: each weight is drawn for itself",
+    [T_EX2_ENTRIES_DIFFER] = "the two equal sentences now differ: every weight is drawn for itself",
     [T_EX2_AGAIN_DIFFERS] = "a second forward gives other numbers again",
     [T_EX2_EVAL] = "After eval()",
     [T_EX2_EVAL_REPEATS] = "two forwards give the same bits",
@@ -414,16 +420,15 @@ const char *const text_en[TEXT_COUNT] = {
         "\n"
         "A score adds up head_dim products, not d_out: that many random terms have a\n"
         "spread of sqrt(head_dim). In the wrapper every head has d_out numbers, so\n"
-        "sqrt(d_out) is right there; after splitting it is sqrt(d_out / H). The slip is\n"
-        "easy: the code line with sqrt(keys.size(-1)) is right in both.",
+        "sqrt(d_out) is right there; after splitting it is sqrt(d_out / H). Writing\n"
+        "sqrt(keys.size(-1)), the size that the keys really have, is right in both.",
     [T_PIT2_TITLE] = "Pitfall 2: view after transpose",
     [T_PIT2_REFUSED] = "refused: %s",
     [T_PIT2_WHY] =
         "  transpose only changes how memory is read: the heads of one token are now 12\n"
         "  numbers apart. view needs neighbours in memory to be neighbours in the result.",
     [T_PIT2_WORSE] = "Worse than an error: view without transposing back first",
-    [T_PIT2_SCRAMBLED] =
-        "same shape, other numbers: without the transpose, tokens and heads get mixed up",
+    [T_PIT2_SCRAMBLED] = "same shape, other numbers: tokens and heads are mixed up",
     [T_PIT2_MEANING] =
         "\n"
         "transpose(1, 2), then contiguous() puts the numbers in the new order, then view.\n"
@@ -431,8 +436,7 @@ const char *const text_en[TEXT_COUNT] = {
         "not take that for proof.)",
     [T_PIT3_TITLE] = "Pitfall 3: out_proj forgotten",
     [T_PIT3_SYMPTOM] = "  The shape is right, the numbers look reasonable, training runs. But:",
-    [T_PIT3_GRADIENT_ZERO] =
-        "out_proj gets no gradient: a parameter that never learns gives the slip away",
+    [T_PIT3_GRADIENT_ZERO] = "out_proj gets no gradient, and that gives the slip away",
     [T_PIT3_GRADIENT_FLOWS] = "out_proj has a gradient",
     [T_PIT3_MEANING] =
         "\n"
@@ -445,12 +449,11 @@ const char *const text_en[TEXT_COUNT] = {
         "mean 0 and variance d_k: a sum of d_k products, each of variance 1. So raw\n"
         "scores spread like sqrt(d_k), and divided scores like 1, whatever d_k is.",
     [T_SAT_SOFTMAX] = "The softmax alone (torch.randn, seed %d; %d queries, %d keys)",
-    [T_SAT_SOFTMAX_HEADER] = "                        spread    largest    entropy     p(1-p)\n"
-                             "    d_k  scores      of scores     weight     (bits)       mean",
+    [T_SAT_SOFTMAX_HEADER] = "                   spread of    largest    entropy       mean\n"
+                             "    d_k  scores       scores     weight    in bits     p(1-p)",
     [T_SAT_RAW] = "raw",
     [T_SAT_SCALED] = "scaled",
-    [T_SAT_SLOPE_FALLS] =
-        "raw: p(1-p), the slope of the softmax, falls by more than 5 times from 8 to 512",
+    [T_SAT_SLOPE_FALLS] = "raw: p(1-p), the softmax's slope, is 5 times smaller at 512 than at 8",
     [T_SAT_SLOPE_STAYS] = "scaled: it stays within 10 %%",
     [T_SAT_SOFTMAX_MEANING] =
         "  Raw scores at d_k = 512 give one key nearly everything (4 bits would be an\n"
@@ -461,26 +464,25 @@ const char *const text_en[TEXT_COUNT] = {
         "Learning (seed %d, %d steps of AdamW, learning rate 0.003)\n"
         "One head; for every token a fixed rule names its best match among 16 tokens, and\n"
         "the output should be that token. W_query and W_key start so that queries and\n"
-        "keys have variance 1. |grad| is the Euclidean norm: of the scores as they enter\n"
-        "the softmax, and of W_query in the first and in the last step; losses are means\n"
-        "of 5 steps.",
+        "keys have variance 1. |grad| is the Euclidean norm, of the scores as they enter\n"
+        "the softmax and of W_query. A row is silent when its part of the scores'\n"
+        "gradient is below 1 %% of the largest row's. The loss is the mean of the last 5\n"
+        "steps.",
     [T_SAT_LEARNING_HEADER] =
-        "                         |grad|     |grad|     |grad|       loss       loss\n"
-        "    d_k  scores       of scores    W_query   W_query,     around    around\n"
-        "                                               at end    step %2d   step %2d",
-    [T_SAT_SCORE_GRADIENT] = "raw: the gradient that gets through the softmax shrinks as d_k grows",
+        "                   |grad| of     silent  |grad| of  |grad| of       loss\n"
+        "                      scores       rows    W_query    W_query      up to\n"
+        "    d_k  scores       step 1     step 1     step 1    step %2d    step %2d",
+    [T_SAT_SCORE_GRADIENT] = "raw: less and less gradient gets through the softmax as d_k grows",
     [T_SAT_SCALED_LEARNS] = "at d_k = 512 the scaled version has learned more after the same steps",
     [T_SAT_LEARNING_MEANING] =
         "  Read the columns with care. What passes through the softmax shrinks, as the\n"
-        "  argument says. But the raw version multiplies it by keys that were not\n"
-        "  divided, sqrt(d_k) times larger, so the norm of W_query's gradient need not\n"
-        "  vanish: a few rows that are not saturated yet shout, while all the others are\n"
-        "  silent. Scaled, every row speaks, and the norm is about the same for every\n"
-        "  d_k; so one learning rate fits all sizes.",
-    [T_SAT_SUMMARY] =
-        "\n"
-        "In one sentence: dividing by sqrt(d_k) keeps the softmax where it can still\n"
-        "move.",
+        "  argument says, and more and more rows fall silent: they cannot learn. But the\n"
+        "  raw version goes on to multiply by keys that were not divided, sqrt(d_k) times\n"
+        "  larger, so the norm of W_query's gradient need not vanish: the few rows that\n"
+        "  are not saturated yet shout. Scaled, nearly every row has its say, and the\n"
+        "  norm is about the same for every d_k: one learning rate fits all sizes.",
+    [T_SAT_SUMMARY] = "\n"
+                      "In one sentence: divided by sqrt(d_k), the softmax stays where it can move.",
     // ---- history
     [T_HIS_TITLE] = "From one fixed vector to attention",
     [T_HIS_INTRO] =
@@ -493,11 +495,8 @@ const char *const text_en[TEXT_COUNT] = {
         "123. The number is the gradient norm of what the decoder reads with respect to\n"
         "the first word.",
     [T_HIS_BOTTLENECK_HEADER] = "  length    last state only           attention over all states",
-    [T_HIS_STATE_FORGETS] =
-        "through the last state: 50 words in, the first is less than 1 %% of what it was\n"
-        "at 5",
-    [T_HIS_ATTENTION_REACHES] =
-        "through attention: the path to the first word is one step at any length",
+    [T_HIS_STATE_FORGETS] = "last state: at 50 words less than 1 %% is left of what was there at 5",
+    [T_HIS_ATTENTION_REACHES] = "attention: the first word is one step away at any length",
     [T_HIS_BOTTLENECK_MEANING] =
         "  Attention keeps every h_t and lets the reader look back. (Training, and gates\n"
         "  as in an LSTM, slow the forgetting down; the size of the vector stays fixed.)",
@@ -530,8 +529,7 @@ const char *const text_en[TEXT_COUNT] = {
     // ---- self-test
     [T_ST_TITLE] = "Ten questions",
     [T_ST_INTRO] =
-        "Each question comes with numbers computed just now. Try to answer before you go\n"
-        "on.",
+        "Each question comes with numbers computed just now. Answer it before you go on.",
     [T_ST_NUMBER] = "Question %d",
     [T_ST_PRESS] = "  (press a key for the answer)",
     [T_ST_ANSWER] = "Answer:",
@@ -554,7 +552,7 @@ const char *const text_en[TEXT_COUNT] = {
         "sqrt(d_k) brings the spread back to 1 for every d_k.",
     [T_ST4_QUESTION] =
         "What is the difference between weight parameters and attention weights? Which of\n"
-        "these four lines changed when the sentence got another ending, and why?",
+        "these numbers changed when the sentence got another ending, and why?",
     [T_ST4_ANSWER] =
         "Parameters (W_query, ...) are what training learns; the same for every input.\n"
         "Attention weights are computed by each forward pass from its input, so only they\n"
@@ -650,9 +648,9 @@ const char *const text_en[TEXT_COUNT] = {
     // ---- trace
     [T_TRACE_TITLE] = "every intermediate of a forward",
     [T_TRACE_INTRO] =
-        "%s, seed %u. Each entry: name, dtype, shape, strides (in elements), numbers. A\n"
-        "stride says how far to go in memory for the next index; transposed tensors show\n"
-        "it.",
+        "%s, seed %u.\n"
+        "Each entry: name, dtype, shape, strides (in elements), numbers. A stride says\n"
+        "how far to go in memory for the next index; transposed tensors show it.",
     [T_TRACE_MEANING] =
         "\n"
         "The trace is computed beside the output, from the definition; the output itself\n"
@@ -667,9 +665,9 @@ const char *const text_en[TEXT_COUNT] = {
         "positions.\n"
         "\n"
         "Two models of the same width train side by side from seed %d on the same\n"
-        "batches: one with two heads, one with a single head. %d steps of AdamW (learning\n"
-        "rate 0.01), %d fresh random sequences in each. Accuracy is measured on sequences\n"
-        "they never see in training.",
+        "batches: one with two heads, one with a single head. %d steps of AdamW\n"
+        "(learning rate 0.01), %d fresh random sequences in each. Accuracy is measured on\n"
+        "sequences they never see in training; guessing would get one in ten right.",
     [T_TRAIN_BEFORE] = "Before training",
     [T_TRAIN_STEPS] = "Training",
     [T_TRAIN_AFTER] = "After training",
@@ -683,10 +681,11 @@ const char *const text_en[TEXT_COUNT] = {
     [T_TRAIN_MEANING] =
         "\n"
         "Each of the two heads has found its own place: one looks one step back, the\n"
-        "other three. Nobody told them which; the gradient did. The single head has to\n"
-        "put both places into one row of weights. Its output is a blend of two tokens,\n"
-        "and a blend does not say which token came from where: it knows the pair, and has\n"
-        "to guess the order.",
+        "other three. Nobody told them which; the gradient did. (Rows 0 to 2 have no\n"
+        "token three places back; nothing was asked of them.) The single head has to put\n"
+        "both places into one row of weights. Its output is a blend of two tokens, and a\n"
+        "blend does not say which token came from where: it knows the pair and has to\n"
+        "guess the order. Its loss stays near ln 2 = 0.69, the price of a coin toss.",
     [T_TRAIN_PROGRESS] = "step %lld of %lld, loss %.4f and %.4f, %.0f s left",
     [T_TRAIN_STOPPED] = "  stopped after step %lld; the state is in %s (go on with --resume)",
     [T_TRAIN_RESUMED] = "  going on after step %lld, from %s",
@@ -694,9 +693,9 @@ const char *const text_en[TEXT_COUNT] = {
     [T_LEAK_INTRO] =
         "Next-token prediction on random tokens from a vocabulary of %d. Nothing about\n"
         "the next token can be known from those before it, so no honest model can get\n"
-        "below a loss of ln(vocabulary) = %.4f. Two models train from seed %d on the same\n"
-        "batches: one without the causal mask, one with it.",
-    [T_LEAK_HEADER] = "   step  without the mask                  with the mask",
+        "below a loss of ln(vocabulary) = %.4f. Two models train from seed %d on the\n"
+        "same batches: one without the causal mask, one with it. Bars: the loss.",
+    [T_LEAK_HEADER] = "   step  without the mask              with the mask",
     [T_LEAK_WEIGHTS] =
         "Where the model without a mask looks: the place to the right, the answer itself",
     [T_LEAK_READS] = "without the mask: loss below 0.05; it reads the answer",

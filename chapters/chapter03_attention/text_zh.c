@@ -6,8 +6,8 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_CLAIM_HOLDS] = "[成立]",
     [T_CLAIM_BROKEN] = "[不成立]",
     [T_SAME_BY_LIBRARY] = "用库再算一遍。",
-    [T_STEPS_EQUAL_MODULE] = "逐步计算与库中模块的结果一致（误差不超过 1e-6）",
-    [T_HEAT_SCALE] = "行：查询，列：键；0 \" .:-=+*#%%@\" 1",
+    [T_STEPS_EQUAL_MODULE] = "逐步计算与库中模块的结果一致（误差 1e-6 以内）",
+    [T_HEAT_SCALE] = "行：查询，列：键；0 \" .:-=+*#@\" 1",
     [T_CHAPTER_TITLE] = "第 3 章：注意力，从点积走到 GPT-2 里的那个模块",
     [T_CHAPTER_INTRO] =
         "一个六词元的句子，依次走过九个小节。每一节只在上一节的基础上增加一样东西，\n"
@@ -75,7 +75,7 @@ const char *const text_zh[TEXT_COUNT] = {
         "句子 \"Your journey starts with one step.\" 有六个词元，每个词元是一个三维向量\n"
         "（嵌入）。我们为其中的 journey 造一个新向量，让它了解整个句子。现在还没有任何\n"
         "可训练的东西：下面的每个数都由这十八个数推出来。",
-    [T_331_STEP_SCORES] = "第一步：打分。每个词元与 journey（x^2）有多大关系？\n"
+    [T_331_STEP_SCORES] = "第一步：打分。每个词元与 journey（x_2）有多大关系？\n"
                           "用点积来衡量：对应的数相乘，再全部加起来。",
     [T_331_CORRECTION] =
         "  正文印出的第四个分数是 0.8438。上面三个乘积之和是 0.8434，torch 的结果也是\n"
@@ -89,8 +89,10 @@ const char *const text_zh[TEXT_COUNT] = {
         "  点积量的是两个方向重合了多少：完全一致得 1，毫无重合得 0，正好相反得 -1。\n"
         "  嵌入把意思相近的词放在相近的方向上，于是这个数就代表了意思有多接近；\n"
         "  它还可以求导，也就可以用来学习。",
-    [T_331_STEP_WEIGHTS] = "第二步：权重。把分数变成总和为 1 的份额。\n"
-                           "这里用了三种办法；对这组温和的数字，后两种结果相同。",
+    [T_331_STEP_WEIGHTS] =
+        "第二步：权重。把分数变成总和为 1 的份额。\n"
+        "三种办法：s / sum(s)；exp(s) / sum(exp(s))；以及真正使用的 softmax，也就是先减去\n"
+        "最大的分数再照第二种做。对这组温和的数字，后两种结果相同。",
     [T_331_WHY_NOT_SUM] = "为什么不直接除以总和？因为分数可能是负的：",
     [T_331_WHY_NOT_SUM_MEANING] =
         "  总和是 -0.5，于是最高分得到 -2 的份额，最低分反而得到 4。softmax 里的指数\n"
@@ -105,7 +107,7 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_331_CONTEXT_MEANING] =
         "  journey 从自己（0.2379）和 starts（0.2333）那里取得最多，因为这两个向量几乎\n"
         "  相同；从 one（0.1082）那里取得最少。",
-    [T_331_LIBRARY_SOFTMAX] = "attn_softmax 给出相同的权重（误差不超过 1e-6）",
+    [T_331_LIBRARY_SOFTMAX] = "attn_softmax 给出相同的权重（误差 1e-6 以内）",
     [T_331_SUMMARY] = "\n"
                       "一句话：点积打分，softmax 分配，加权混合。",
     // ---- 3.3.2
@@ -113,7 +115,7 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_332_INTRO] = "刚才只算了 journey，现在每个词元都算一遍。对查询和键的双重循环就是一次矩阵\n"
                     "乘法，混合也是一次矩阵乘法。这三行代码会在后面每一节里反复出现。",
     [T_332_STEP_SCORES] = "attn_scores = inputs @ inputs.T：每个词元与每个词元打分",
-    [T_332_LOOPS_EQUAL] = "对 i、j 的双重循环给出相同的数（误差不超过 1e-6）",
+    [T_332_LOOPS_EQUAL] = "对 i、j 的双重循环给出相同的数（误差 1e-6 以内）",
     [T_332_SYMMETRIC] = "矩阵是对称的：x_i . x_j = x_j . x_i",
     [T_332_STEP_WEIGHTS] = "attn_weights = softmax(attn_scores, dim=-1)：每一行分配总量 1",
     [T_332_WEIGHTS_MEANING] =
@@ -125,8 +127,7 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_332_WRONG_AXIS_MEANING] =
         "  不报错，形状也对，数字看着也像；可是现在和为 1 的是列而不是行。\n"
         "  每个查询分配的是它自己的注意力，所以是 dim=-1。",
-    [T_332_LIBRARY] =
-        "attn_scaled_dot_product_attention 取 scale = 1 时结果一致（误差不超过 1e-6）",
+    [T_332_LIBRARY] = "attn_scaled_dot_product_attention 取 scale = 1 时结果一致（误差 1e-6 以内）",
     [T_332_SUMMARY] = "\n"
                       "一句话：两次矩阵乘法，中间夹一次按行的 softmax。",
     // ---- 3.4.1
@@ -148,11 +149,13 @@ const char *const text_zh[TEXT_COUNT] = {
         "  台阶：一个权重接近 1，其余接近 0，几乎没有梯度可学。\n"
         "  用 --saturation 可以看到 d_k = 8、64、512 的情形。",
     [T_341_STEP_CONTEXT] = "第六步：上下文向量，attn_weights_2 @ values",
-    [T_341_LIBRARY] = "SelfAttentionV1（种子 123）的 journey 一行就是这个向量（误差不超过 1e-6）",
+    [T_341_LIBRARY] = "SelfAttentionV1（种子 123）的 journey 一行就是这个向量（误差 1e-6 以内）",
     [T_341_SUMMARY] = "\n"
                       "一句话：由学出来的矩阵决定拿什么去比较、交出什么内容。",
     // ---- 3.4.2
     [T_342_TITLE] = "SelfAttentionV1 与 SelfAttentionV2",
+    [T_342_INTRO] =
+        "把 3.4.1 的步骤推广到六个词元，装进一个模块。模块算一遍，再用它的参数逐步算一遍。",
     [T_342_STEP_V1] = "SelfAttentionV1(3, 2)，种子 123：直接用矩阵，x @ W",
     [T_342_STEP_V2] = "SelfAttentionV2(3, 2)，种子 789：改用 Linear 层，x @ W.T",
     [T_342_WHY_DIFFERENT] =
@@ -182,9 +185,9 @@ const char *const text_zh[TEXT_COUNT] = {
                     "tril 保留下三角，包括对角线。",
     [T_351_WAY_B] = "做法 B：先把对角线以上填成 -inf，再做一次 softmax\n"
                     "triu(ones, diagonal=1) 标出要去掉的位置；exp(-inf) 为 0，每行自然和为 1。",
-    [T_351_WAYS_EQUAL] = "两种做法得到相同的权重（误差不超过 1e-6）",
+    [T_351_WAYS_EQUAL] = "两种做法得到相同的权重（误差 1e-6 以内）",
     [T_351_UPPER_ZERO] = "对角线以上全部恰好为 0",
-    [T_351_SCALE_ORDER] = "先掩码还是先除以 sqrt(d_k)，逐位相同：-inf 除以什么都是 -inf",
+    [T_351_SCALE_ORDER] = "先掩码还是先除以 sqrt(d_k)，结果逐位相同（-inf 除以什么都是 -inf）",
     [T_351_CORRECTION] =
         "  正文这里印的是另一组权重（第 2 行 0.5597 0.4403，第 4 行 0.4077 0.4516 0.0802\n"
         "  0.0605）。任何参数都不可能从这句话算出它们：journey 与 starts 的每个数只差\n"
@@ -195,7 +198,7 @@ const char *const text_zh[TEXT_COUNT] = {
         "  这样连对角线也被掩掉：没有词元看得见自己，第一个词元什么也看不见。\n"
         "  对\"什么都没有\"做 softmax，没有正确答案可言。",
     [T_351_NO_LEAK] = "未来会泄露吗？换掉最后一个词元，看前面各行变不变",
-    [T_351_A_ROUNDING] = "做法 A：前面各行在舍入误差内不变（不超过 1e-6）",
+    [T_351_A_ROUNDING] = "做法 A：前面各行在舍入误差内不变（1e-6 以内）",
     [T_351_B_BITS] = "做法 B：前面各行逐位不变",
     [T_351_HUGE] = "  再换成一个极大的词元 [4000, 0, 0]：",
     [T_351_A_BREAKS] = "做法 A 崩溃：份额全被未来占去，剩下的是 0 / 0",
@@ -226,7 +229,8 @@ const char *const text_zh[TEXT_COUNT] = {
         "  每一行的和不再是 1，只在多次抽取的平均意义上是 1。有的行甚至会全部丢光（这里的\n"
         "  journey）。实际训练常用 p = 0.1 或 0.2。",
     [T_352_STEP_EVAL] = "eval() 之后：dropout 什么也不做",
-    [T_352_EVAL_SAME] = "eval 时权重原样输出、逐位不变，也不消耗随机数",
+    [T_352_EVAL_SAME] = "权重原样输出，逐位不变",
+    [T_352_EVAL_DRAWS_NOTHING] = "而且没有消耗随机数",
     [T_352_STEP_MEAN] = "dropout(ones(6, 6)) 抽 %d 次的平均值",
     [T_352_MEAN_ONE] = "都在 1 附近 0.01 之内：因子 1 / (1 - p) 保住了平均值",
     [T_352_SUMMARY] = "\n"
@@ -238,7 +242,7 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_353_STEP_SHAPES] = "每一步和它的形状\n"
                           "前面多了批维度，keys.T 就要写成 keys.transpose(1, 2)。",
     [T_353_STEP_MODULE] = "模块的输出",
-    [T_353_BATCH_ENTRIES] = "两份结果逐位相同：批里的各份互不影响",
+    [T_353_BATCH_ENTRIES] = "两句结果逐位相同：批里的各份互不影响",
     [T_353_BUFFER] = "模块里存着什么：三个参数，一个 buffer",
     [T_353_BUFFER_MEANING] =
         "  掩码是 buffer：它属于模块、随模块保存，但它是常量，没有梯度，也不参与训练。\n"
@@ -246,8 +250,9 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_353_LENGTHS] = "较短的序列只用掩码的左上角；超长的会被拒绝",
     [T_353_SHORT_SAME] = "4 个词元：与 6 个词元时的前 4 行逐位相同",
     [T_353_TOO_LONG] = "7 个词元：%s",
-    [T_353_NAN] = "对因果性的严格考验：最后一个词元是 NaN",
-    [T_353_NAN_SAME] = "第 1 到 5 行逐位不变（0 * NaN 等于 NaN，所以被掩掉的值根本没有读）",
+    [T_353_NAN] = "对因果性的严格考验：最后一个词元是 NaN\n"
+                  "单靠乘以 0 的权重是不够的：0 * NaN 还是 NaN。",
+    [T_353_NAN_SAME] = "第 1 到 5 行逐位不变：被掩掉的内容根本没有读",
     [T_353_SUMMARY] = "\n"
                       "一句话：可以拿去训练语言模型的自注意力。",
     // ---- 3.6.1
@@ -257,8 +262,10 @@ const char *const text_zh[TEXT_COUNT] = {
         "关系。最简单的做法：让几个完整的因果注意力并排运行，再把输出拼起来。种子 123，\n"
         "d_out = 2，两个头。",
     [T_361_STEP_HEADS] = "每个头单独的输出（批中的第一句）",
+    [T_361_HEAD_0] =
+        "  头 0 就是 3.5.3 节的模块：种子相同，最先抽到的数也相同。头 1 用的是接下来的数。",
     [T_361_STEP_CAT] = "沿最后一维拼接：cat([head 0, head 1], dim=-1)",
-    [T_361_HEADS_EQUAL] = "包装器就是把各个头拼在一起（误差不超过 1e-6）",
+    [T_361_HEADS_EQUAL] = "包装器就是把各个头拼在一起（误差 1e-6 以内）",
     [T_361_SHAPE] = "(2, 6, 4)：两个头，每个头 d_out = 2 列",
     [T_361_EXERCISE] = "[练习 3.2] 两个头，但只要两列：取 d_out = 1",
     [T_361_EXERCISE_MEANING] = "  列数 = 头数 * d_out = 2 * 1 = 2，所以形状是 (2, 6, 2)。",
@@ -269,7 +276,7 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_362_INTRO] = "包装器要乘 3 * H 个小矩阵。GPT-2 只乘 3 个大矩阵，再把结果切成 H 个头。\n"
                     "能这样做，靠的是一次乘法同时算完所有的头。",
     [T_362_STEP_BATCHED] = "批量矩阵乘法：只乘最后两维，前面的维度都当作批",
-    [T_362_BATCHED_EQUAL] = "每个头单独乘一次，结果相同（误差不超过 1e-6）",
+    [T_362_BATCHED_EQUAL] = "每个头单独乘一次，结果相同（误差 1e-6 以内）",
     [T_362_STEP_PARAMETERS] =
         "MultiHeadAttention(3, 2, context_length=6, dropout=0.0, num_heads=2)，种子 123",
     [T_362_STEP_CHAIN] = "形状链：切分、注意力、合并、混合",
@@ -301,7 +308,7 @@ const char *const text_zh[TEXT_COUNT] = {
         "输出变不变呢？",
     [T_EX1_HEADS] = "%d 个头：head_dim = %d",
     [T_EX1_RESULT] = "与 12 个头相比",
-    [T_EX1_FIRST_SAME] = "%d 个头：第一个词元的输出相同（误差不超过 1e-6）",
+    [T_EX1_FIRST_SAME] = "%d 个头：第一个词元的输出相同（误差 1e-6 以内）",
     [T_EX1_LAST_DIFFERS] = "%d 个头：最后一个词元的输出不同",
     [T_EX1_SAME_COUNT] = "%d 个头：参数个数相同",
     [T_EX1_MEANING] =
@@ -339,7 +346,7 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_EX4_WEIGHTS] = "注意力权重（out_proj 在它之后，两次相同）",
     [T_EX4_WITHOUT] = "没有 out_proj：第 0 列是头 0，第 1 列是头 1",
     [T_EX4_WITH] = "有 out_proj",
-    [T_EX4_IS_LINEAR] = "有 = 没有 @ out_proj.weight.T + out_proj.bias（误差不超过 1e-6）",
+    [T_EX4_IS_LINEAR] = "有 = 没有 @ out_proj.weight.T + out_proj.bias（误差 1e-6 以内）",
     [T_EX4_MIXING] = "一个头能影响另一个头的那一列吗？把头 1 的值加倍试试",
     [T_EX4_APART] = "没有 out_proj：第 0 列逐位不变，两个头从不相遇",
     [T_EX4_MIXED] = "有 out_proj：第 0 列也变了，每个输出都混合了两个头",
@@ -356,7 +363,7 @@ const char *const text_zh[TEXT_COUNT] = {
         "  不报错，形状正确，每行和为 1。只是权重比应有的更平坦；把别处训练好的模型拿来用，\n"
         "  答案总是差一点。",
     [T_PIT1_DIFFERENT] = "权重不同",
-    [T_PIT1_LIBRARY] = "与库的权重一致（误差不超过 1e-6）",
+    [T_PIT1_LIBRARY] = "与库的权重一致（误差 1e-6 以内）",
     [T_PIT1_GPT2] = "放到 GPT-2 的规模：d_out = 768，head_dim = 64，8 个键，种子 123",
     [T_PIT1_MEANING] =
         "\n"
@@ -368,14 +375,14 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_PIT2_WHY] = "  transpose 只改变内存的读法：同一个词元的两个头在内存里相隔 12 个数。\n"
                    "  而 view 要求结果里相邻的数在内存里也相邻。",
     [T_PIT2_WORSE] = "比报错更糟：不先转置回来就 view",
-    [T_PIT2_SCRAMBLED] = "形状相同而数字不同：少了转置，词元与头就串了位",
+    [T_PIT2_SCRAMBLED] = "形状相同而数字不同：词元与头串了位",
     [T_PIT2_MEANING] =
         "\n"
         "先 transpose(1, 2)，再用 contiguous() 把数字按新次序排好，最后 view。\n"
         "（head_dim = 1 时，比如 3.6.2 节，不加 contiguous() 碰巧也合法：别当成写对了。）",
     [T_PIT3_TITLE] = "易错点 3：忘了 out_proj",
     [T_PIT3_SYMPTOM] = "  形状正确，数字看着合理，训练也能跑。但是：",
-    [T_PIT3_GRADIENT_ZERO] = "out_proj 得不到梯度：一个永远学不动的参数暴露了问题",
+    [T_PIT3_GRADIENT_ZERO] = "out_proj 得不到梯度，这就暴露了问题",
     [T_PIT3_GRADIENT_FLOWS] = "out_proj 有了梯度",
     [T_PIT3_MEANING] = "\n"
                        "反向传播之后，找一找梯度一直为 0 的参数：它们没有参与计算。\n"
@@ -387,8 +394,8 @@ const char *const text_zh[TEXT_COUNT] = {
         "因为那是 d_k 个方差为 1 的乘积之和。所以原始分数的离散程度随 sqrt(d_k) 增大，\n"
         "除过之后则始终在 1 左右，与 d_k 无关。",
     [T_SAT_SOFTMAX] = "先只看 softmax（torch.randn，种子 %d；%d 个查询，%d 个键）",
-    [T_SAT_SOFTMAX_HEADER] = "                      分数的离     最大的         熵     p(1-p)\n"
-                             "    d_k  分数           散程度       权重     (比特)       均值",
+    [T_SAT_SOFTMAX_HEADER] = "                      分数的     最大的         熵     p(1-p)\n"
+                             "    d_k  分数       离散程度       权重   （比特）       均值",
     [T_SAT_RAW] = "原始",
     [T_SAT_SCALED] = "缩放",
     [T_SAT_SLOPE_FALLS] = "原始：softmax 的斜率 p(1-p) 从 d_k = 8 到 512 降到不足五分之一",
@@ -400,19 +407,20 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_SAT_LEARNING] =
         "学习过程（种子 %d，AdamW %d 步，学习率 0.003）\n"
         "一个头；对每个词元，一条固定的规则在 16 个词元里指定它的最佳匹配，输出应当就是那个\n"
-        "词元。W_query 和 W_key 的初值使查询和键的方差为 1。|grad| 是欧几里得范数：先是进入\n"
-        "softmax 的分数的梯度，再是第一步和最后一步 W_query 的梯度；损失取 5 步的平均。",
+        "词元。W_query 和 W_key 的初值使查询和键的方差为 1。|grad| 是欧几里得范数，分别取\n"
+        "进入 softmax 的分数的梯度和 W_query 的梯度。某一行在分数梯度中的部分不到最大那行的\n"
+        "1 %% 时，称这一行沉默。损失取最后 5 步的平均。",
     [T_SAT_LEARNING_HEADER] =
-        "                         |grad|     |grad|     |grad|       损失       损失\n"
-        "    d_k  分数              分数    W_query   W_query,\n"
-        "                                                 结束    第 %2d 步   第 %2d 步",
+        "                        分数     沉默的    W_query    W_query       损失\n"
+        "                      |grad|         行     |grad|     |grad|       截至\n"
+        "    d_k  分数        第 1 步    第 1 步    第 1 步     第%2d步     第%2d步",
     [T_SAT_SCORE_GRADIENT] = "原始：能穿过 softmax 的梯度随 d_k 增大而减小",
     [T_SAT_SCALED_LEARNS] = "d_k = 512 时，走同样的步数，缩放的版本学到更多",
     [T_SAT_LEARNING_MEANING] =
-        "  这几列要仔细读。穿过 softmax 的梯度确实像推理所说的那样变小；但原始版本接下来\n"
-        "  乘的是没有除过的键，大了 sqrt(d_k) 倍，所以 W_query 的梯度范数不一定趋于零：\n"
-        "  少数还没饱和的行声音很大，其余的行一声不响。缩放之后，每一行都有发言权，范数也\n"
-        "  几乎与 d_k 无关，一个学习率就能适用于各种大小。",
+        "  这几列要仔细读。穿过 softmax 的梯度确实像推理所说的那样变小，沉默的行越来越多，\n"
+        "  它们学不到东西。但原始版本接下来乘的是没有除过的键，大了 sqrt(d_k) 倍，所以\n"
+        "  W_query 的梯度范数不一定趋于零：少数还没饱和的行声音很大。缩放之后，几乎每一行\n"
+        "  都有发言权，范数也大致与 d_k 无关，一个学习率就能适用于各种大小。",
     [T_SAT_SUMMARY] = "\n"
                       "一句话：除以 sqrt(d_k)，让 softmax 停留在还能动的地方。",
     // ---- history
@@ -425,8 +433,8 @@ const char *const text_zh[TEXT_COUNT] = {
         "一个未经训练、大小为 8 的循环编码器 h_t = tanh(W h_(t-1) + U x_t)，种子 123。\n"
         "表中是解码器读到的内容对第一个词的梯度范数。",
     [T_HIS_BOTTLENECK_HEADER] = "  长度      只看最后的状态            对所有状态做注意力",
-    [T_HIS_STATE_FORGETS] = "只看最后的状态：读到 50 个词时，第一个词的影响不到 5 个词时的 1%%",
-    [T_HIS_ATTENTION_REACHES] = "通过注意力：句子再长，到第一个词也只有一步",
+    [T_HIS_STATE_FORGETS] = "最后的状态：读到 50 个词时，第一个词的影响不到 5 个词时的 1%%",
+    [T_HIS_ATTENTION_REACHES] = "注意力：句子再长，到第一个词也只有一步",
     [T_HIS_BOTTLENECK_MEANING] =
         "  注意力保留每一个 h_t，让读的一方可以回头看。（训练，以及 LSTM 那样的门控，能减缓\n"
         "  遗忘，但向量的大小依旧是固定的。）",
@@ -552,8 +560,9 @@ const char *const text_zh[TEXT_COUNT] = {
         "和往前三位的。它有可学习的词元嵌入和位置嵌入（%d 维）、一个因果多头注意力和一个\n"
         "线性读出层；除了注意力，没有别的东西能在位置之间搬运信息。\n"
         "\n"
-        "两个同样宽度的模型从种子 %d 出发，用同样的数据并排训练：一个有两个头，一个只有一个。\n"
-        "AdamW %d 步（学习率 0.01），每步 %d 条新的随机序列。准确率用训练中没见过的序列测量。",
+        "两个同样宽度的模型从种子 %d 出发，用同样的数据并排训练：一个有两个头，一个只有\n"
+        "一个。AdamW %d 步（学习率 0.01），每步 %d 条新的随机序列。准确率用训练中没见过的\n"
+        "序列测量；瞎猜只能对一成。",
     [T_TRAIN_BEFORE] = "训练之前",
     [T_TRAIN_STEPS] = "训练",
     [T_TRAIN_AFTER] = "训练之后",
@@ -567,17 +576,18 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_TRAIN_MEANING] =
         "\n"
         "两个头各自找到了要看的位置：一个往前看一步，一个往前看三步。没有人指定过，是梯度\n"
-        "教会的。只有一个头时，两个位置只能挤在同一行权重里，输出是两个词元的混合，而混合物\n"
-        "说不清哪个词元来自哪里：它知道是哪两个，先后却只能猜。",
+        "教会的。（第 0 到 2 行前面没有三个词元，没有出题。）只有一个头时，两个位置只能挤在\n"
+        "同一行权重里，输出是两个词元的混合，而混合物说不清哪个词元来自哪里：它知道是哪两\n"
+        "个，先后却只能猜。它的损失停在 ln 2 = 0.69 附近，正是抛硬币的代价。",
     [T_TRAIN_PROGRESS] = "第 %lld 步，共 %lld 步，损失 %.4f 与 %.4f，还需 %.0f 秒",
     [T_TRAIN_STOPPED] = "  在第 %lld 步之后停下；状态存入 %s（用 --resume 继续）",
     [T_TRAIN_RESUMED] = "  从第 %lld 步之后继续，状态取自 %s",
     [T_LEAK_TITLE] = "没有掩码会泄露什么",
     [T_LEAK_INTRO] =
-        "在词表大小为 %d 的随机词元上预测下一个词元。前面的词元对下一个毫无提示，所以老实的\n"
-        "模型损失不可能低于 ln(词表大小) = %.4f。两个模型从种子 %d 出发，用同样的数据训练：\n"
-        "一个没有因果掩码，一个有。",
-    [T_LEAK_HEADER] = "   步数  没有掩码                          有掩码",
+        "在词表大小为 %d 的随机词元上预测下一个词元。前面的词元对下一个毫无提示，所以\n"
+        "老实的模型损失不可能低于 ln(词表大小) = %.4f。两个模型从种子 %d 出发，用同样的\n"
+        "数据训练：一个没有因果掩码，一个有。横条的长度表示损失。",
+    [T_LEAK_HEADER] = "   步数  没有掩码                      有掩码",
     [T_LEAK_WEIGHTS] = "没有掩码的模型在看哪里：右边一格，也就是答案本身",
     [T_LEAK_READS] = "没有掩码：损失低于 0.05，它在抄答案",
     [T_LEAK_CANNOT] = "有掩码：损失与 ln(词表大小) = %.4f 相差不到 0.1",

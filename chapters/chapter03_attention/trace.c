@@ -39,7 +39,7 @@ static void show_entries(demo *d, const attn_trace *traced_run)
         char layout[256];
         attn_tensor_format_layout(&entry->tensor, layout, sizeof layout);
         printf("\n  %-28s %s\n", entry->name, layout);
-        show_tensor(d, entry->name, &entry->tensor, NULL);
+        show_rows(d, &entry->tensor, NULL);
     }
 }
 
@@ -52,7 +52,7 @@ bool trace(demo *d, const char *name)
     if (!kind) {
         return false;
     }
-    heading(d, name, T_TRACE_TITLE, "trace.c");
+    heading(d, "--trace", T_TRACE_TITLE, "trace.c");
     fresh_tape(d);
     manual_seed(d, kind->seed);
     attn_module *module = create(d, name);

@@ -8,7 +8,7 @@
 #include "print.h"
 #include "training.h"
 
-enum { NEAR = 1, FAR = 3, COPY_STEPS = 400, LEAK_STEPS = 200, HELD_OUT_BATCHES = 20 };
+enum { NEAR = 1, FAR = 3, COPY_STEPS = 200, LEAK_STEPS = 100, HELD_OUT_BATCHES = 20 };
 
 // ---- copying the tokens one and three places back -------------------------------------------------
 
@@ -113,7 +113,7 @@ static void show_learner_weights(demo *d, training *t, int which)
 
 static void report_copy(demo *d, const training *t, int64_t step_number)
 {
-    if (step_number == 1 || step_number % 50 == 0) {
+    if (step_number == 1 || step_number % 20 == 0) {
         say(d, T_TRAIN_ROW, (int)step_number, t->losses[0], t->losses[1]);
     }
 }
@@ -158,7 +158,7 @@ static int train_copy(demo *d, const train_options *options)
 
 // ---- the leak: next token without and with the mask -------------------------------------------------
 
-enum { LEAK_POSITIONS = SEQUENCE - 1, CURVE_COLUMNS = 24 };
+enum { LEAK_POSITIONS = SEQUENCE - 1, CURVE_COLUMNS = 20 };
 
 static const char *const leak_names[2] = {"without_mask.", "with_mask."};
 
@@ -174,22 +174,24 @@ static attn_var leak_loss(demo *d, training *t, int which)
     return attn_cross_entropy(attn_slice(logits, 1, 0, LEAK_POSITIONS), &t->targets);
 }
 
-static void print_bar(double loss)
+// A bar as long as the loss, ln(vocabulary) being CURVE_COLUMNS; returns its length.
+static int print_bar(double loss)
 {
-    const int filled = (int)(loss / log(VOCABULARY) * (CURVE_COLUMNS - 4) + 0.5);
-    for (int column = 0; column < CURVE_COLUMNS; ++column) {
-        putchar(column < filled ? '#' : ' ');
+    const int filled = (int)(loss / log(VOCABULARY) * CURVE_COLUMNS + 0.5);
+    for (int column = 0; column < filled; ++column) {
+        putchar('#');
     }
+    return filled;
 }
 
 static void report_leak(demo *d, const training *t, int64_t step_number)
 {
     (void)d;
-    if (step_number == 1 || step_number % 10 == 0) {
+    if (step_number == 1 || step_number % 5 == 0) {
         printf("  %5lld  %.4f |", (long long)step_number, t->losses[0]);
-        print_bar(t->losses[0]);
-        printf("  %.4f |", t->losses[1]);
-        print_bar(t->losses[1]);
+        const int filled = print_bar(t->losses[0]);
+        printf("%*s%.4f |", CURVE_COLUMNS + 4 - filled, "", t->losses[1]);
+        (void)print_bar(t->losses[1]);
         putchar('\n');
     }
 }
