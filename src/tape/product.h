@@ -2,14 +2,16 @@
 #ifndef ATTN_TAPE_PRODUCT_H
 #define ATTN_TAPE_PRODUCT_H
 
-#include "attn/context.h"
-#include "attn/tensor.h"
+#include <stdbool.h>
 
-// out = a b for a (..., M, K), b (..., K, N) and out (..., M, N) of one dtype, float32 or float64,
-// with the same leading dims (broadcast ones with stride 0) and any strides. Every element is one
-// chain of fused multiply-adds over K ascending from +0, in the tensors' own precision: its bits
-// depend on its row and its column only, not on layout, batch or threads.
-void attn_tape_product(const attn_context *context, const attn_tensor *a, const attn_tensor *b,
-                       const attn_tensor *out);
+#include "attn/tensor.h"
+#include "tape/tape.h"
+
+// out = a b, plus `bias` (N) in every row unless it is NULL, for a (..., M, K), b (..., K, N) and
+// out (..., M, N) of one dtype with the same leading dims (broadcast ones with stride 0). Every
+// element is one chain of fused multiply-adds over K ascending, from the bias or 0: its bits depend
+// on its row and column only. Scratch comes from the arena. False after failing the tape.
+bool attn_tape_product(attn_tape *tape, const char *op, const attn_tensor *a, const attn_tensor *b,
+                       const attn_tensor *bias, const attn_tensor *out);
 
 #endif

@@ -29,7 +29,6 @@ typedef enum attn_row_kind {
     ATTN_ROW_PICK,    // element number operand 2 (int64) of operand 1
     ATTN_ROW_PLACE,   // zeros, but operand 1 at number operand 2 (int64)
     ATTN_ROW_LOOK_UP, // row number operand 1 (int64) of the matrix `user`
-    ATTN_ROW_MULTIPLY_ADD, // operand 0 += operand 1's first element times operand 2, fused
     ATTN_ROW_KINDS
 } attn_row_kind;
 

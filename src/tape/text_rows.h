@@ -216,21 +216,6 @@ static void row_look_up(const attn_row *row, const void *user)
     }
 }
 
-static void row_multiply_add(const attn_row *row, const void *user)
-{
-    (void)user;
-    real *const out = row->data[0];
-    const real a = *(const real *)row->data[1];
-    const real *const b = row->data[2];
-    for (int64_t i = 0; i < row->count; i++) {
-#if ATTN_REAL_BITS == 32
-        out[i * row->stride[0]] = fmaf(a, b[i * row->stride[2]], out[i * row->stride[0]]);
-#else
-        out[i * row->stride[0]] = fma(a, b[i * row->stride[2]], out[i * row->stride[0]]);
-#endif
-    }
-}
-
 void REAL_NAME(attn_row_accumulate)(double *sums, int64_t count, const void *a, int64_t stride,
                                     int64_t depth, int64_t depth_stride)
 {
@@ -243,23 +228,13 @@ void REAL_NAME(attn_row_accumulate)(double *sums, int64_t count, const void *a, 
 }
 
 const attn_row_function REAL_NAME(attn_row_table)[ATTN_ROW_KINDS] = {
-    [ATTN_ROW_COPY] = row_copy,
-    [ATTN_ROW_FILL] = row_fill,
-    [ATTN_ROW_ADD] = row_add,
-    [ATTN_ROW_SUBTRACT] = row_subtract,
-    [ATTN_ROW_MULTIPLY] = row_multiply,
-    [ATTN_ROW_DIVIDE] = row_divide,
-    [ATTN_ROW_SCALE] = row_scale,
-    [ATTN_ROW_EXP] = row_exp,
-    [ATTN_ROW_LOG] = row_log,
-    [ATTN_ROW_TANH] = row_tanh,
-    [ATTN_ROW_SELECT] = row_select,
-    [ATTN_ROW_DROPOUT] = row_dropout,
-    [ATTN_ROW_SOFTMAX] = row_softmax,
-    [ATTN_ROW_LOG_SOFTMAX] = row_log_softmax,
-    [ATTN_ROW_ARGMAX] = row_argmax,
-    [ATTN_ROW_PICK] = row_pick,
-    [ATTN_ROW_PLACE] = row_place,
-    [ATTN_ROW_LOOK_UP] = row_look_up,
-    [ATTN_ROW_MULTIPLY_ADD] = row_multiply_add,
+    [ATTN_ROW_COPY] = row_copy,         [ATTN_ROW_FILL] = row_fill,
+    [ATTN_ROW_ADD] = row_add,           [ATTN_ROW_SUBTRACT] = row_subtract,
+    [ATTN_ROW_MULTIPLY] = row_multiply, [ATTN_ROW_DIVIDE] = row_divide,
+    [ATTN_ROW_SCALE] = row_scale,       [ATTN_ROW_EXP] = row_exp,
+    [ATTN_ROW_LOG] = row_log,           [ATTN_ROW_TANH] = row_tanh,
+    [ATTN_ROW_SELECT] = row_select,     [ATTN_ROW_DROPOUT] = row_dropout,
+    [ATTN_ROW_SOFTMAX] = row_softmax,   [ATTN_ROW_LOG_SOFTMAX] = row_log_softmax,
+    [ATTN_ROW_ARGMAX] = row_argmax,     [ATTN_ROW_PICK] = row_pick,
+    [ATTN_ROW_PLACE] = row_place,       [ATTN_ROW_LOOK_UP] = row_look_up,
 };

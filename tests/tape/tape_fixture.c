@@ -92,8 +92,11 @@ attn_var mix(attn_var a)
     for (int64_t n = 0; n < count; n++) {
         weights[n] = 0.5 + sin(1.7 * (double)n + 0.3);
     }
+    struct test_pool pool = {0};
     const attn_tensor wide = attn_tensor_wrap(weights, ATTN_F64, value.ndim, value.shape);
-    const attn_var factor = attn_input(a.tape, &wide, false);
+    const attn_tensor tensor = count > 0 ? test_tensor_as(&pool, value.dtype, &wide) : value;
+    const attn_var factor = attn_input(a.tape, &tensor, false);
+    test_pool_end(&pool);
     free(weights);
     return attn_sum_all(attn_multiply(factor, attn_add(a, attn_multiply(a, a))));
 }

@@ -1,9 +1,7 @@
 // linear and its gradient.
 #include "core/text.h"
-#include "tape/loop.h"
 #include "tape/ops/ops.h"
 #include "tape/product.h"
-#include "tape/rows.h"
 #include "tape/tape.h"
 
 static bool check_shapes(attn_tape *tape, const attn_tensor *x, const attn_tensor *weight,
@@ -68,7 +66,7 @@ static attn_var linear_rows(attn_var x, attn_var weight, attn_var bias)
     }
     const attn_tensor *const rows = attn_tape_value(x), *const w = attn_tape_value(weight);
     const int64_t shape[2] = {rows->shape[0], w->shape[0]};
-    attn_tensor transposed, spread, y;
+    attn_tensor transposed, y;
     attn_error error;
     if (!attn_tape_tensor(tape, op.name, rows->dtype, 2, shape, &y)) {
         return attn_tape_failed(tape);
@@ -76,13 +74,9 @@ static attn_var linear_rows(attn_var x, attn_var weight, attn_var bias)
     if (attn_tensor_transpose(w, 0, 1, &transposed, &error) != ATTN_OK) {
         return attn_tape_pass_on(tape, &error);
     }
-    attn_tape_product(tape->context, rows, &transposed, &y);
-    if (bias.tape) {
-        if (attn_tensor_expand(attn_tape_value(bias), 2, shape, &spread, &error) != ATTN_OK) {
-            return attn_tape_pass_on(tape, &error);
-        }
-        const attn_tensor *const sum[] = {&y, &y, &spread};
-        attn_loop_elements(tape->context, sum, 3, attn_row_of(y.dtype, ATTN_ROW_ADD), NULL);
+    if (!attn_tape_product(tape, op.name, rows, &transposed,
+                           bias.tape ? attn_tape_value(bias) : NULL, &y)) {
+        return attn_tape_failed(tape);
     }
     return attn_tape_push(tape, &op, inputs, 3, &y, NULL, 0);
 }

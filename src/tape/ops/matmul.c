@@ -51,10 +51,10 @@ attn_var attn_matmul(attn_var a, attn_var b)
         attn_tensor_expand(w, shape.ndim, right_shape.sizes, &right, &error) != ATTN_OK) {
         return attn_tape_pass_on(tape, &error);
     }
-    if (!attn_tape_tensor(tape, op.name, x->dtype, shape.ndim, shape.sizes, &y)) {
+    if (!attn_tape_tensor(tape, op.name, x->dtype, shape.ndim, shape.sizes, &y) ||
+        !attn_tape_product(tape, op.name, &left, &right, NULL, &y)) {
         return attn_tape_failed(tape);
     }
-    attn_tape_product(tape->context, &left, &right, &y);
     return attn_tape_push(tape, &op, inputs, 2, &y, NULL, 0);
 }
 
