@@ -5,12 +5,14 @@
 
 extern const struct attn_kernels_f32 attn_kernels_f32_portable;
 extern const struct attn_kernels_f64 attn_kernels_f64_portable;
+extern const struct attn_kernels_convert attn_kernels_convert_portable;
 
 static const struct attn_kernels portable = {
     .name = "portable",
     .tier = ATTN_TIER_PORTABLE,
     .f32 = &attn_kernels_f32_portable,
     .f64 = &attn_kernels_f64_portable,
+    .convert = &attn_kernels_convert_portable,
 };
 
 #ifdef __x86_64__
@@ -18,12 +20,14 @@ extern const struct attn_kernels_f32 attn_kernels_f32_avx2;
 extern const struct attn_kernels_f64 attn_kernels_f64_avx2;
 extern const struct attn_kernels_f32 attn_kernels_f32_avx512;
 extern const struct attn_kernels_f64 attn_kernels_f64_avx512;
+extern const struct attn_kernels_convert attn_kernels_convert_avx2;
 
 static const struct attn_kernels avx2 = {
     .name = "avx2",
     .tier = ATTN_TIER_AVX2,
     .f32 = &attn_kernels_f32_avx2,
     .f64 = &attn_kernels_f64_avx2,
+    .convert = &attn_kernels_convert_avx2,
 };
 
 static const struct attn_kernels avx512 = {
@@ -31,6 +35,7 @@ static const struct attn_kernels avx512 = {
     .tier = ATTN_TIER_AVX512,
     .f32 = &attn_kernels_f32_avx512,
     .f64 = &attn_kernels_f64_avx512,
+    .convert = &attn_kernels_convert_avx2,
 };
 #endif
 

@@ -42,11 +42,21 @@ typedef enum attn_tile_select {
 #undef ATTN_REAL
 #undef ATTN_NAME
 
+// Storage formats of float32 arithmetic. To float32 is exact; from it rounds to nearest even. A NaN
+// stays one, quiet and of the same sign.
+struct attn_kernels_convert {
+    void (*f16_to_f32)(const uint16_t *source, float *target, int64_t count);
+    void (*f32_to_f16)(const float *source, uint16_t *target, int64_t count);
+    void (*bf16_to_f32)(const uint16_t *source, float *target, int64_t count);
+    void (*f32_to_bf16)(const float *source, uint16_t *target, int64_t count);
+};
+
 struct attn_kernels {
     const char *name;
     attn_tier tier;
     const struct attn_kernels_f32 *f32;
     const struct attn_kernels_f64 *f64;
+    const struct attn_kernels_convert *convert;
 };
 
 // The tier's table (AUTO: the best that this machine runs); NULL where the machine or the build

@@ -28,6 +28,24 @@ struct ATTN_NAME(attn_softmax) {
     bool hidden;       // softmax: the strip may hold -inf; such a weight becomes ATTN_HIDDEN
 };
 
+// Two (max, sum) per lane, of disjoint sets of keys; the first becomes that of their union.
+struct ATTN_NAME(attn_join) {
+    ATTN_REAL *max, *sum;
+    const ATTN_REAL *part_max, *part_sum;
+    ATTN_REAL *factor, *part_factor; // what accumulators under either max are multiplied by
+};
+
+// Dropout by position: weight (lane, k) is kept when word first_key + k of the lane's row and head
+// key (attn_philox_word) is below the threshold. The per-lane arrays are readable in multiples of 16.
+struct ATTN_NAME(attn_dropout) {
+    ATTN_REAL *weight;
+    int64_t row;
+    int64_t first_key;
+    uint64_t threshold;
+    const uint32_t *key_low, *key_high; // head key
+    const uint32_t *row_low, *row_high; // row number
+};
+
 // score = scale * score; softcap * tanh(score / softcap) where softcap > 0; + bias (-inf gives -inf
 // whatever the score is); + slope * (distance + k).
 struct ATTN_NAME(attn_adjust) {
@@ -60,6 +78,9 @@ struct ATTN_NAME(attn_kernels) {
     void (*softmax)(const struct ATTN_NAME(attn_softmax) * strip, int64_t keys, int64_t lanes);
     // The final weights exp(natural - max) / sum; -inf becomes ATTN_HIDDEN. A sum of 0 gives 0.
     void (*weights)(const struct ATTN_NAME(attn_softmax) * strip, int64_t keys, int64_t lanes);
+    void (*join)(const struct ATTN_NAME(attn_join) * stats, int64_t lanes);
+    // Weights that are not kept become +0; hidden ones stay hidden. `lanes` is free.
+    void (*dropout)(const struct ATTN_NAME(attn_dropout) * strip, int64_t keys, int64_t lanes);
     void (*adjust)(const struct ATTN_NAME(attn_adjust) * strip, int64_t keys, int64_t lanes);
     // -inf where not begin[lane] <= k < end[lane].
     void (*hide_outside)(ATTN_REAL *score, int64_t row, int64_t keys, int64_t lanes,

@@ -9,12 +9,14 @@
 #if ATTN_REAL_BITS == 32
 typedef float real;
 #define REAL_NAME(name) name##_f32
+#define REAL_TABLE f32
 // 2^t counts as 0 where t rounds to less: no subnormal weight ever exists.
 #define EXP2_LOWEST (-125.0f)
 #define R(x) ((real)x##f)
 #elif ATTN_REAL_BITS == 64
 typedef double real;
 #define REAL_NAME(name) name##_f64
+#define REAL_TABLE f64
 #define EXP2_LOWEST (-1021.0)
 #define R(x) ((real)x)
 #else

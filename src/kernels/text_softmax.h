@@ -9,6 +9,7 @@
 #include "kernels/text_math.h"
 
 typedef struct REAL_NAME(attn_softmax) softmax_call;
+typedef struct REAL_NAME(attn_join) join_call;
 typedef struct REAL_NAME(attn_adjust) adjust_call;
 
 // A weight is 2^t with t = fma(score, scale log2(e), -max log2(e)), max being the natural largest
@@ -138,6 +139,23 @@ static void softmax(const softmax_call *t, int64_t keys, int64_t lanes)
         v_store(t->max + lane, max);
         v_store(t->factor + lane, factor);
         v_store(t->sum + lane, v_fma(v_load(t->sum + lane), factor, sum));
+    }
+}
+
+// Two disjoint sets of keys as one. What has seen nothing (max -inf, sum 0) changes nothing.
+static void join(const join_call *t, int64_t lanes)
+{
+    const softmax_call natural = {.scale = 1};
+    for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
+        const vreal max_a = v_load(t->max + lane), max_b = v_load(t->part_max + lane);
+        const vreal max = v_max(max_a, max_b);
+        const struct weight_terms w = weight_terms(&natural, max);
+        const vreal factor = rescale_factor(&w, max_a), part_factor = rescale_factor(&w, max_b);
+        const vreal sum = v_mul(v_load(t->sum + lane), factor);
+        v_store(t->max + lane, max);
+        v_store(t->sum + lane, v_fma(v_load(t->part_sum + lane), part_factor, sum));
+        v_store(t->factor + lane, factor);
+        v_store(t->part_factor + lane, part_factor);
     }
 }
 

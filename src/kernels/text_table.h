@@ -1,6 +1,7 @@
 // kernels/text_table.h: all texts, compiled for the including file's tier and element type, and the
 // table of the results. The including file defines ATTN_REAL_BITS and TIER_TABLE (the table's name)
 // and includes its vec_*.h first.
+#include "kernels/text_dropout.h"
 #include "kernels/text_math.h"
 #include "kernels/text_rows.h"
 #include "kernels/text_softmax.h"
@@ -15,6 +16,8 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .transpose = transpose,
     .softmax = softmax,
     .weights = weights,
+    .join = join,
+    .dropout = dropout,
     .adjust = adjust,
     .hide_outside = hide_outside,
     .scale_row = scale_row,

@@ -1,0 +1,20 @@
+// kernels/avx2_convert.c: storage formats with F16C; AVX-512 uses them as well.
+#include <immintrin.h>
+#include <stdint.h>
+
+enum { F16_LANES = 8 };
+#define F16_BY_INSTRUCTION
+
+static inline void f16_load(const uint16_t *source, float *target)
+{
+    _mm256_storeu_ps(target, _mm256_cvtph_ps(_mm_loadu_si128((const void *)source)));
+}
+
+static inline void f16_store(const float *source, uint16_t *target)
+{
+    _mm_storeu_si128((void *)target,
+                     _mm256_cvtps_ph(_mm256_loadu_ps(source), _MM_FROUND_TO_NEAREST_INT));
+}
+
+#define TIER_CONVERT attn_kernels_convert_avx2
+#include "kernels/text_convert.h"

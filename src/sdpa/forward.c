@@ -1,0 +1,184 @@
+// The engine's forward pass: jobs of a few hundred query rows, over all sequences and heads.
+#include "sdpa/forward.h"
+
+#include <math.h>
+
+#include "core/context.h"
+#include "core/error.h"
+#include "kernels/kernels.h"
+#include "sdpa/engine.h"
+#include "sdpa/strip.h"
+
+// How a problem is cut. Bits do not depend on it.
+struct grid {
+    int64_t heads;        // query heads per unit: a whole group where rows are few, else one
+    int64_t units;        // per sequence
+    int64_t jobs;         // per unit
+    int64_t rows, strips; // per job
+    int64_t count;        // jobs in all
+};
+
+struct forward_call {
+    const attn_context *context;
+    const struct attn_sdpa_problem *problem;
+    struct grid grid;
+    char *memory;
+    size_t worker_bytes;
+};
+
+static struct grid cut(const attn_context *context, const struct attn_sdpa_problem *problem);
+static size_t worker_bytes(const attn_context *context, const struct attn_sdpa_problem *problem,
+                           int64_t strips);
+static void run_rows(void *argument, int64_t index, int32_t worker);
+static void write_unseen_rows(const attn_context *context, const struct attn_sdpa_problem *problem);
+
+attn_status attn_engine_forward_workspace(const attn_context *context,
+                                          const struct attn_sdpa_problem *problem, size_t *bytes,
+                                          attn_error *error)
+{
+    const struct grid grid = cut(context, problem);
+    const size_t each = worker_bytes(context, problem, grid.strips);
+    const int64_t workers = attn_min(context->executor.workers, grid.count);
+    if (__builtin_mul_overflow(each, (size_t)workers, bytes)) {
+        return attn_fail(error, ATTN_ERR_OVERFLOW,
+                         "sdpa: the workspace of %lld workers is too large", (long long)workers);
+    }
+    return ATTN_OK;
+}
+
+attn_status attn_engine_forward(const attn_context *context,
+                                const struct attn_sdpa_problem *problem, void *workspace,
+                                size_t size, attn_error *error)
+{
+    (void)size, (void)error;
+    struct forward_call call = {
+        .context = context,
+        .problem = problem,
+        .grid = cut(context, problem),
+        .memory = workspace,
+    };
+    call.worker_bytes = worker_bytes(context, problem, call.grid.strips);
+    attn_parallel_for(context, call.grid.count, run_rows, &call);
+    write_unseen_rows(context, problem);
+    return ATTN_OK;
+}
+
+// ---- jobs ---------------------------------------------------------------------------------------
+
+static int64_t longest_sequence(const struct attn_sdpa_problem *problem)
+{
+    if (!problem->packed) {
+        return problem->queries;
+    }
+    int64_t longest = 0;
+    for (int64_t n = 0; n < problem->sequences; n++) {
+        const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(problem, n);
+        longest = attn_max(longest, sequence.query_len);
+    }
+    return longest;
+}
+
+static int64_t strip_width(const attn_context *context, const struct attn_sdpa_problem *problem)
+{
+    const struct attn_kernels *kernels = attn_kernels_select(context->tier);
+    return problem->stats == ATTN_F32 ? kernels->f32->tile_lanes : kernels->f64->tile_lanes;
+}
+
+// A job's strips share a key block while it is in the second-level cache, so they should be several;
+// and there should be several jobs per worker.
+static struct grid cut(const attn_context *context, const struct attn_sdpa_problem *problem)
+{
+    enum { JOB_ROWS = 288, JOBS_PER_WORKER = 4 };
+    const int64_t width = strip_width(context, problem);
+    const int64_t longest = longest_sequence(problem);
+    const bool whole_group = longest * 2 < width;
+    struct grid grid = {.heads = whole_group ? problem->group : 1};
+    grid.units = problem->query_heads / grid.heads;
+    const int64_t unit_strips = attn_max(1, (longest * grid.heads + width - 1) / width);
+    const int64_t all_strips = unit_strips * grid.units * problem->sequences;
+    const int64_t workers = context->executor.workers;
+    const int64_t fair = workers == 1 ? JOB_ROWS : all_strips / (workers * JOBS_PER_WORKER);
+    grid.strips = attn_sdpa_clamp(attn_min(fair, unit_strips), 1, attn_max(1, JOB_ROWS / width));
+    grid.jobs = longest == 0 ? 0 : (unit_strips + grid.strips - 1) / grid.strips;
+    grid.rows = grid.strips * width;
+    grid.count = grid.jobs * grid.units * problem->sequences;
+    return grid;
+}
+
+static size_t worker_bytes(const attn_context *context, const struct attn_sdpa_problem *problem,
+                           int64_t strips)
+{
+    return problem->stats == ATTN_F32 ? attn_forward_worker_bytes_f32(context, problem, strips)
+                                      : attn_forward_worker_bytes_f64(context, problem, strips);
+}
+
+// A unit's last rows come first: under a causal mask they take longest.
+static void run_rows(void *argument, int64_t index, int32_t worker)
+{
+    const struct forward_call *call = argument;
+    const struct grid *grid = &call->grid;
+    const int64_t unit = index / grid->jobs;
+    const struct attn_forward_rows rows = {
+        .sequence = unit / grid->units,
+        .head = unit % grid->units * grid->heads,
+        .heads = grid->heads,
+        .first = (grid->jobs - 1 - index % grid->jobs) * grid->rows,
+        .count = grid->rows,
+    };
+    // With no more jobs than workers each job has memory of its own, whoever runs it.
+    const int64_t slot = grid->count <= call->context->executor.workers ? index : worker;
+    void *memory = call->memory + (size_t)slot * call->worker_bytes;
+    if (call->problem->stats == ATTN_F32) {
+        attn_forward_rows_f32(call->context, call->problem, &rows, memory);
+    } else {
+        attn_forward_rows_f64(call->context, call->problem, &rows, memory);
+    }
+}
+
+// ---- rows of no sequence ------------------------------------------------------------------------
+
+static void store(const struct attn_sdpa_view *view, int64_t offset, double value)
+{
+    char *target = (char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
+    switch (view->dtype) {
+    case ATTN_F32: *(float *)(void *)target = (float)value; break;
+    case ATTN_F64: *(double *)(void *)target = value; break;
+    default: *(uint16_t *)(void *)target = 0; break; // only outputs are halves, and only zeros here
+    }
+}
+
+static void write_unseen_row(const struct attn_sdpa_problem *problem, int64_t batch, int64_t head,
+                             int64_t row)
+{
+    const bool has_sink = problem->sinks.data != NULL;
+    const double max = has_sink ? attn_sdpa_real(&problem->sinks, head) : (double)-INFINITY;
+    const struct attn_sdpa_view *views[3] = {&problem->row_max, &problem->row_sum, &problem->lse};
+    const double values[3] = {max, has_sink ? 1 : 0, max};
+    for (int v = 0; v < 3; v++) {
+        if (views[v]->data) {
+            store(views[v],
+                  batch * views[v]->stride[0] + head * views[v]->stride[1] +
+                      row * views[v]->stride[2],
+                  values[v]);
+        }
+    }
+    const struct attn_sdpa_view *output = &problem->output;
+    for (int64_t c = 0; output->data && c < problem->value_dim; c++) {
+        store(output,
+              batch * output->stride[0] + head * output->stride[1] + row * output->stride[2] +
+                  c * output->stride[3],
+              0);
+    }
+}
+
+static void write_unseen_rows(const attn_context *context, const struct attn_sdpa_problem *problem)
+{
+    (void)context;
+    for (int64_t b = 0; b < problem->batch; b++) {
+        for (int64_t row = attn_sdpa_live_rows(problem, b); row < problem->queries; row++) {
+            for (int64_t h = 0; h < problem->query_heads; h++) {
+                write_unseen_row(problem, b, h, row);
+            }
+        }
+    }
+}

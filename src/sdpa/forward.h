@@ -1,0 +1,26 @@
+// sdpa/forward.h: how the forward pass is cut into jobs.
+#ifndef ATTN_SDPA_FORWARD_H
+#define ATTN_SDPA_FORWARD_H
+
+#include "sdpa/problem.h"
+
+// Query rows that one job computes. They are numbered through the heads: row n of `heads` heads from
+// `head` on is row n % query_len of head n / query_len, so that heads which share keys may share a
+// job.
+struct attn_forward_rows {
+    int64_t sequence;
+    int64_t head, heads;
+    int64_t first, count; // what lies beyond heads * query_len is left out
+};
+
+size_t attn_forward_worker_bytes_f32(const attn_context *context,
+                                     const struct attn_sdpa_problem *problem, int64_t strips);
+size_t attn_forward_worker_bytes_f64(const attn_context *context,
+                                     const struct attn_sdpa_problem *problem, int64_t strips);
+
+void attn_forward_rows_f32(const attn_context *context, const struct attn_sdpa_problem *problem,
+                           const struct attn_forward_rows *rows, void *memory);
+void attn_forward_rows_f64(const attn_context *context, const struct attn_sdpa_problem *problem,
+                           const struct attn_forward_rows *rows, void *memory);
+
+#endif

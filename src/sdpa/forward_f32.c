@@ -1,0 +1,3 @@
+// sdpa/forward_f32.c: the forward pass of float32.
+#define ATTN_REAL_BITS 32
+#include "sdpa/forward_text.h"

@@ -1,0 +1,3 @@
+// sdpa/forward_f64.c: the forward pass of float64.
+#define ATTN_REAL_BITS 64
+#include "sdpa/forward_text.h"

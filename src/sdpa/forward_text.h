@@ -1,0 +1,390 @@
+// sdpa/forward_text.h: the forward pass of one group of strips, for one element type.
+#include <string.h>
+
+#include "kernels/real.h"
+#include "sdpa/forward.h"
+#include "sdpa/strip.h"
+
+typedef struct REAL_NAME(attn_strip_plan) plan_t;
+typedef struct REAL_NAME(attn_strip_scratch) scratch_t;
+typedef struct REAL_NAME(attn_strip) strip_t;
+typedef struct REAL_NAME(attn_strip_block) block_t;
+typedef struct REAL_NAME(attn_rows_view) rows_view_t;
+
+#define NONE ((real)-INFINITY)
+
+// What the forward adds to a worker's scratch.
+struct worker {
+    scratch_t scratch;
+    strip_t *strips;
+};
+
+static struct worker take_worker(const plan_t *plan, int64_t strips, struct attn_arena *arena);
+static void start_strips(const plan_t *plan, const struct attn_forward_rows *rows,
+                         const struct attn_sdpa_sequence *sequence, const struct worker *worker,
+                         int64_t count);
+static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                      int64_t key_head, const struct worker *worker, int64_t strips);
+static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                         const scratch_t *scratch, strip_t *strip);
+
+size_t REAL_NAME(attn_forward_worker_bytes)(const attn_context *context,
+                                            const struct attn_sdpa_problem *problem, int64_t strips)
+{
+    plan_t plan;
+    REAL_NAME(attn_strip_plan_init)(context, problem, &plan);
+    struct attn_arena arena = {0};
+    take_worker(&plan, strips, &arena);
+    return arena.used;
+}
+
+void REAL_NAME(attn_forward_rows)(const attn_context *context,
+                                  const struct attn_sdpa_problem *problem,
+                                  const struct attn_forward_rows *rows, void *memory)
+{
+    plan_t plan;
+    REAL_NAME(attn_strip_plan_init)(context, problem, &plan);
+    const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(problem, rows->sequence);
+    const int64_t available = rows->heads * sequence.query_len;
+    const int64_t count = attn_min(rows->count, available - rows->first);
+    if (count <= 0) {
+        return;
+    }
+    const int64_t strips = (count + plan.width - 1) / plan.width;
+    struct attn_arena arena = {memory, 0};
+    const struct worker worker = take_worker(&plan, strips, &arena);
+    start_strips(&plan, rows, &sequence, &worker, count);
+    walk_keys(&plan, &sequence, rows->head / problem->group, &worker, strips);
+    for (int64_t s = 0; s < strips; s++) {
+        finish_strip(&plan, &sequence, &worker.scratch, &worker.strips[s]);
+    }
+}
+
+static struct worker take_worker(const plan_t *plan, int64_t strips, struct attn_arena *arena)
+{
+    struct worker worker;
+    REAL_NAME(attn_strip_scratch_take)(plan, arena, &worker.scratch);
+    worker.strips = attn_arena_take(arena, strips, sizeof(strip_t));
+    for (int64_t s = 0; s < strips; s++) {
+        REAL_NAME(attn_strip_take)(plan, arena, arena->base ? &worker.strips[s] : NULL);
+    }
+    return worker;
+}
+
+static void start_strips(const plan_t *plan, const struct attn_forward_rows *rows,
+                         const struct attn_sdpa_sequence *sequence, const struct worker *worker,
+                         int64_t count)
+{
+    for (int64_t done = 0; done < count; done += plan->width) {
+        strip_t *strip = &worker->strips[done / plan->width];
+        strip->rows = attn_min(count - done, plan->width);
+        int64_t head = (rows->first + done) / sequence->query_len;
+        int64_t row = (rows->first + done) % sequence->query_len;
+        for (int64_t l = 0; l < strip->rows; l++) {
+            strip->head[l] = rows->head + head;
+            strip->row[l] = row;
+            if (++row == sequence->query_len) {
+                row = 0;
+                head++;
+            }
+        }
+        REAL_NAME(attn_strip_start)(plan, sequence, &worker->scratch, strip);
+    }
+}
+
+// ---- one strip, one block -----------------------------------------------------------------------
+
+// Statistics and accumulator of a segment that is complete join those of the segments before it.
+static void close_segment(const plan_t *plan, strip_t *strip, bool first)
+{
+    const int64_t columns = plan->problem->value_dim;
+    if (first) {
+        real *accumulator = strip->accumulator;
+        strip->accumulator = strip->total;
+        strip->total = accumulator;
+        memcpy(strip->total_max, strip->max, sizeof strip->max);
+        memcpy(strip->total_sum, strip->sum, sizeof strip->sum);
+        return;
+    }
+    real part_factor[ATTN_STRIP_LANES];
+    const struct REAL_NAME(attn_join) stats = {
+        .max = strip->total_max,
+        .sum = strip->total_sum,
+        .part_max = strip->max,
+        .part_sum = strip->sum,
+        .factor = strip->factor,
+        .part_factor = part_factor,
+    };
+    plan->kernels->join(&stats, strip->lanes);
+    for (int64_t l = 0; l < strip->rows; l++) {
+        plan->kernels->merge_row(strip->total + l * columns, strip->factor[l],
+                                 strip->accumulator + l * columns, part_factor[l], columns);
+    }
+}
+
+static void open_segment(const plan_t *plan, strip_t *strip, int64_t segment)
+{
+    if (strip->segment >= 0) {
+        close_segment(plan, strip, strip->segments++ == 0);
+    }
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        strip->max[l] = NONE;
+        strip->sum[l] = 0;
+    }
+    strip->segment = segment;
+}
+
+static void fold_weights(const plan_t *plan, const scratch_t *scratch, strip_t *strip,
+                         const block_t *part)
+{
+    const struct REAL_NAME(attn_softmax) call = {
+        .score = scratch->score,
+        .row = plan->width,
+        .scale = plan->adjusts ? 1 : plan->scale,
+        .max = strip->max,
+        .sum = strip->sum,
+        .factor = strip->factor,
+        .hidden = part->hidden,
+    };
+    plan->kernels->softmax(&call, part->end - part->origin, strip->lanes);
+}
+
+// weights: (keys, lanes), value: (keys, Dv) -> accumulator (rows, Dv), for rows [row, row + rows) and
+// keys [begin, end)
+static void add_values(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                       rows_view_t value, const block_t *part, int64_t row, int64_t rows,
+                       int64_t begin, int64_t end, attn_tile_start start, attn_tile_select select)
+{
+    const int64_t columns = plan->problem->value_dim;
+    const struct REAL_NAME(attn_tile) product = {
+        .a = scratch->score + (begin - part->origin) * plan->width + row,
+        .a_row = 1,
+        .a_depth = plan->width,
+        .b = value.data + (begin - part->begin) * value.stride,
+        .b_depth = value.stride,
+        .c = strip->accumulator + row * columns,
+        .c_row = columns,
+        .factor = strip->factor + row,
+        .start = start,
+        .select = select,
+    };
+    plan->kernels->tile(&product, rows, columns, end - begin);
+}
+
+// Where only the shape of the mask hides pairs, a few rows at a time see all keys of a middle range;
+// only the ragged ends have to look at each weight. Ranges that no row sees are left out.
+static void add_ragged_values(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                              rows_view_t value, const block_t *part, attn_tile_start start)
+{
+    enum { FEW = 12 };
+    for (int64_t row = 0; row < strip->rows; row += FEW) {
+        const int64_t rows = attn_min(FEW, strip->rows - row);
+        int64_t begin = part->end, all_begin = part->begin;
+        int64_t end = part->begin, all_end = part->end;
+        for (int64_t l = row; l < row + rows; l++) {
+            begin = attn_min(begin, strip->begin[l]);
+            end = attn_max(end, strip->end[l]);
+            all_begin = attn_max(all_begin, strip->begin[l]);
+            all_end = attn_min(all_end, strip->end[l]);
+        }
+        begin = attn_max(begin, part->begin);
+        end = attn_max(attn_min(end, part->end), begin);
+        all_begin = attn_min(all_begin, end);
+        all_end = attn_max(all_end, all_begin);
+        attn_tile_start next = start;
+        if (begin < all_begin || all_begin == all_end) {
+            add_values(plan, scratch, strip, value, part, row, rows, begin, all_begin, next,
+                       ATTN_TILE_HIDDEN_A);
+            next = ATTN_TILE_ADD;
+        }
+        if (all_begin < all_end) {
+            add_values(plan, scratch, strip, value, part, row, rows, all_begin, all_end, next,
+                       ATTN_TILE_ALL);
+        }
+        if (all_end < end) {
+            add_values(plan, scratch, strip, value, part, row, rows, all_end, end, ATTN_TILE_ADD,
+                       ATTN_TILE_HIDDEN_A);
+        }
+    }
+}
+
+static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                       const scratch_t *scratch, strip_t *strip, rows_view_t key, rows_view_t value,
+                       block_t *part, int64_t segment)
+{
+    const bool opens = strip->segment != segment;
+    if (opens) {
+        open_segment(plan, strip, segment);
+    }
+    REAL_NAME(attn_strip_scores)(plan, sequence, scratch, strip, key, part);
+    fold_weights(plan, scratch, strip, part);
+    REAL_NAME(attn_strip_drop)(plan, sequence, scratch, strip, part);
+    const attn_tile_start start = opens ? ATTN_TILE_ZERO : ATTN_TILE_SCALE_ROW;
+    if (!part->hidden) {
+        add_values(plan, scratch, strip, value, part, 0, strip->rows, part->begin, part->end, start,
+                   ATTN_TILE_ALL);
+    } else if (plan->masks_by_element) {
+        add_values(plan, scratch, strip, value, part, 0, strip->rows, part->begin, part->end, start,
+                   ATTN_TILE_HIDDEN_A);
+    } else {
+        add_ragged_values(plan, scratch, strip, value, part, start);
+    }
+}
+
+// ---- all strips, all blocks ---------------------------------------------------------------------
+
+static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                      int64_t key_head, const struct worker *worker, int64_t strips)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    int64_t lowest = sequence->key_len, highest = 0;
+    for (int64_t s = 0; s < strips; s++) {
+        lowest = attn_min(lowest, worker->strips[s].lowest);
+        highest = attn_max(highest, worker->strips[s].highest);
+    }
+    const bool dense = strips > 2;
+    for (int64_t block = lowest / plan->key_block * plan->key_block; block < highest;
+         block += plan->key_block) {
+        const int64_t begin = attn_max(block, lowest);
+        const int64_t count = attn_min(block + plan->key_block, highest) - begin;
+        const int64_t first = sequence->key_start + begin;
+        const rows_view_t key = REAL_NAME(attn_strip_load_rows)(plan, &p->key, sequence->batch,
+                                                                key_head, first, count, p->head_dim,
+                                                                dense, worker->scratch.key);
+        const rows_view_t value =
+            REAL_NAME(attn_strip_load_rows)(plan, &p->value, sequence->batch, key_head, first,
+                                            count, p->value_dim, dense, worker->scratch.value);
+        for (int64_t s = 0; s < strips; s++) {
+            strip_t *strip = &worker->strips[s];
+            block_t part;
+            if (REAL_NAME(attn_strip_meets)(plan, strip, block, &part)) {
+                const int64_t skip = part.begin - begin;
+                fold_block(plan, sequence, &worker->scratch, strip,
+                           (rows_view_t){key.data + skip * key.stride, key.stride},
+                           (rows_view_t){value.data + skip * value.stride, value.stride}, &part,
+                           block / (plan->key_block * ATTN_SEGMENT_BLOCKS));
+            }
+        }
+    }
+}
+
+// ---- results ------------------------------------------------------------------------------------
+
+static void store_element(const plan_t *plan, const struct attn_sdpa_view *view, int64_t offset,
+                          const real *value)
+{
+    char *target = (char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
+    const float single = (float)*value;
+    switch (view->dtype) {
+    case ATTN_F32: memcpy(target, &single, sizeof single); break;
+    case ATTN_F64: *(double *)(void *)target = (double)*value; break;
+    case ATTN_F16: plan->tables->convert->f32_to_f16(&single, (uint16_t *)(void *)target, 1); break;
+    default: plan->tables->convert->f32_to_bf16(&single, (uint16_t *)(void *)target, 1); break;
+    }
+}
+
+static void store_row(const plan_t *plan, const scratch_t *scratch, int64_t offset,
+                      const real *accumulator, real factor)
+{
+    const struct attn_sdpa_view *view = &plan->problem->output;
+    const int64_t columns = plan->problem->value_dim;
+    if (view->dtype == plan->dtype && view->stride[3] == 1) {
+        plan->kernels->scale_row(accumulator, factor, (real *)view->data + offset, columns);
+        return;
+    }
+    real *row = scratch->rows;
+    plan->kernels->scale_row(accumulator, factor, row, columns);
+#if ATTN_REAL_BITS == 32
+    if (view->stride[3] == 1 && view->dtype == ATTN_F16) {
+        plan->tables->convert->f32_to_f16(row, (uint16_t *)view->data + offset, columns);
+        return;
+    }
+    if (view->stride[3] == 1 && view->dtype == ATTN_BF16) {
+        plan->tables->convert->f32_to_bf16(row, (uint16_t *)view->data + offset, columns);
+        return;
+    }
+#endif
+    for (int64_t c = 0; c < columns; c++) {
+        store_element(plan, view, offset + c * view->stride[3], &row[c]);
+    }
+}
+
+// A sink is a segment of one key whose value is nothing.
+static void join_sinks(const plan_t *plan, strip_t *strip, real *factor)
+{
+    real sink[ATTN_STRIP_LANES], one[ATTN_STRIP_LANES], unused[ATTN_STRIP_LANES];
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        const int64_t lane = attn_min(l, strip->rows - 1);
+        sink[l] = (real)attn_sdpa_real(&plan->problem->sinks, strip->head[lane]);
+        one[l] = 1;
+    }
+    const struct REAL_NAME(attn_join) stats = {strip->max, strip->sum, sink, one, factor, unused};
+    plan->kernels->join(&stats, strip->lanes);
+}
+
+static void store_stats(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                        const strip_t *strip)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    const struct attn_sdpa_view *views[3] = {&p->row_max, &p->row_sum, &p->lse};
+    real lse[ATTN_STRIP_LANES];
+    const real *values[3] = {strip->max, strip->sum, lse};
+    if (p->lse.data) {
+        plan->kernels->log(strip->sum, lse, strip->rows);
+        for (int64_t l = 0; l < strip->rows; l++) {
+            lse[l] += strip->max[l];
+        }
+    }
+    for (int v = 0; v < 3; v++) {
+        for (int64_t l = 0; views[v]->data && l < strip->rows; l++) {
+            const int64_t offset = sequence->batch * views[v]->stride[0] +
+                                   strip->head[l] * views[v]->stride[1] +
+                                   (sequence->query_start + strip->row[l]) * views[v]->stride[2];
+            store_element(plan, views[v], offset, &values[v][l]);
+        }
+    }
+}
+
+// A NaN score leaves the largest score alone but not the sum; both say so in the end.
+static void spread_nan(strip_t *strip)
+{
+    for (int64_t l = 0; l < strip->rows; l++) {
+        if (strip->sum[l] != strip->sum[l]) {
+            strip->max[l] = strip->sum[l] = (real)NAN;
+        }
+    }
+}
+
+static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                         const scratch_t *scratch, strip_t *strip)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    const bool seen = strip->segment >= 0;
+    if (strip->segments > 0) {
+        close_segment(plan, strip, false);
+        memcpy(strip->max, strip->total_max, sizeof strip->max);
+        memcpy(strip->sum, strip->total_sum, sizeof strip->sum);
+    }
+    const real *accumulator = strip->segments > 0 ? strip->total : strip->accumulator;
+    if (!seen) {
+        memset(strip->accumulator, 0, (size_t)(strip->rows * p->value_dim) * sizeof(real));
+    }
+    real factor[ATTN_STRIP_LANES];
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        factor[l] = 1;
+    }
+    if (p->sinks.data) {
+        join_sinks(plan, strip, factor);
+    }
+    spread_nan(strip);
+    store_stats(plan, sequence, strip);
+    for (int64_t l = 0; p->output.data && l < strip->rows; l++) {
+        const real share = factor[l] / strip->sum[l] * (real)p->dropout_scale;
+        const struct attn_sdpa_view *view = &p->output;
+        const int64_t offset = sequence->batch * view->stride[0] +
+                               strip->head[l] * view->stride[1] +
+                               (sequence->query_start + strip->row[l]) * view->stride[2];
+        store_row(plan, scratch, offset, accumulator + l * p->value_dim,
+                  strip->sum[l] == 0 ? 0 : share);
+    }
+}

@@ -1,0 +1,70 @@
+// sdpa/strip.h: attention by strips, the engine's unit of work.
+//
+// A strip is up to 48 query rows, one per vector lane, that walk over the keys together, block by
+// block. For each block: scores (keys x lanes) by one tile product, what the descriptor adds or
+// masks, weights, and the values' product into a row-major accumulator. Nothing but a strip's own
+// rows enters its numbers, and each row is computed as if it were alone.
+//
+// The text is compiled for float and for double (strip_text.h, forward_text.h).
+#ifndef ATTN_SDPA_STRIP_H
+#define ATTN_SDPA_STRIP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+#include "sdpa/problem.h"
+
+enum {
+    ATTN_STRIP_LANES = 48,  // no tier's tile is wider
+    ATTN_SEGMENT_BLOCKS = 8 // key blocks per segment
+};
+
+// Keys per block: part of the numerics specification.
+static inline int64_t attn_key_block(int64_t head_dim, int64_t value_dim)
+{
+    const int64_t dim = head_dim > value_dim ? head_dim : value_dim;
+    return dim <= 256 ? 128 : dim <= 512 ? 64 : 32;
+}
+
+static inline int64_t attn_round_up(int64_t count, int64_t step)
+{
+    return (count + step - 1) / step * step;
+}
+
+static inline int64_t attn_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t attn_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+// Cuts scratch memory into pieces that start at multiples of 64 bytes. With base NULL it only counts.
+struct attn_arena {
+    char *base;
+    size_t used;
+};
+
+static inline void *attn_arena_take(struct attn_arena *arena, int64_t count, size_t size)
+{
+    void *piece = arena->base ? arena->base + arena->used : NULL;
+    arena->used += ((size_t)count * size + 63) / 64 * 64;
+    return piece;
+}
+
+#define ATTN_REAL float
+#define ATTN_NAME(name) name##_f32
+#include "sdpa/strip_real.h"
+#undef ATTN_REAL
+#undef ATTN_NAME
+
+#define ATTN_REAL double
+#define ATTN_NAME(name) name##_f64
+#include "sdpa/strip_real.h"
+#undef ATTN_REAL
+#undef ATTN_NAME
+
+#endif

@@ -1,0 +1,102 @@
+// sdpa/strip_real.h: strips of one element type; strip.h includes it for float and double.
+
+// What the strips of one call share.
+struct ATTN_NAME(attn_strip_plan) {
+    const struct attn_sdpa_problem *problem;
+    const struct attn_kernels *tables;
+    const struct ATTN_NAME(attn_kernels) * kernels;
+    attn_dtype dtype;      // of ATTN_REAL
+    int64_t key_block;     // keys per block
+    int64_t width;         // lanes of a full strip
+    bool negate_query;     // scale < 0: the query's sign is turned instead
+    bool adjusts;          // softcap, bias, keep, ALiBi, or scale 0
+    bool masks_by_element; // keep or bias: any pair may be masked
+    ATTN_REAL scale;       // |scale|
+};
+
+// Scratch memory of one worker.
+struct ATTN_NAME(attn_strip_scratch) {
+    ATTN_REAL *score; // key_block x width
+    ATTN_REAL *key;   // key_block x head_dim, where keys are gathered
+    ATTN_REAL *value; // key_block x value_dim
+    ATTN_REAL *rows;  // width x max(head_dim, value_dim, key_block), row-major
+    ATTN_REAL *bias;  // key_block x width
+};
+
+// One strip: its rows and how far it got. Lanes from `rows` on repeat the last row's visibility and
+// have a query of zeros.
+struct ATTN_NAME(attn_strip) {
+    int64_t rows, lanes;     // lanes: rows rounded up to whole vectors
+    int64_t lowest, highest; // keys [lowest, highest) are all that any row may see
+    int64_t segment;         // the open one, -1 where no key was folded in yet
+    int64_t segments;        // closed ones
+    int64_t head[ATTN_STRIP_LANES], row[ATTN_STRIP_LANES];  // in the problem and in the sequence
+    int64_t begin[ATTN_STRIP_LANES], end[ATTN_STRIP_LANES]; // visible keys
+    ATTN_REAL max[ATTN_STRIP_LANES], sum[ATTN_STRIP_LANES]; // of the open segment
+    ATTN_REAL total_max[ATTN_STRIP_LANES], total_sum[ATTN_STRIP_LANES]; // of the closed ones
+    ATTN_REAL factor[ATTN_STRIP_LANES];
+    uint32_t key_low[ATTN_STRIP_LANES], key_high[ATTN_STRIP_LANES]; // dropout
+    uint32_t row_low[ATTN_STRIP_LANES], row_high[ATTN_STRIP_LANES];
+    ATTN_REAL *query;       // head_dim x width: the transposed queries
+    ATTN_REAL *accumulator; // width x value_dim: of the open segment
+    ATTN_REAL *total;       // width x value_dim: of the closed ones
+};
+
+// Keys [first, first + count) of one block as rows of reals.
+struct ATTN_NAME(attn_rows_view) {
+    const ATTN_REAL *data; // of the first
+    int64_t stride;
+};
+
+void ATTN_NAME(attn_strip_plan_init)(const attn_context *context,
+                                     const struct attn_sdpa_problem *problem,
+                                     struct ATTN_NAME(attn_strip_plan) * plan);
+void ATTN_NAME(attn_strip_scratch_take)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                        struct attn_arena *arena,
+                                        struct ATTN_NAME(attn_strip_scratch) * scratch);
+void ATTN_NAME(attn_strip_take)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                struct attn_arena *arena, struct ATTN_NAME(attn_strip) * strip);
+
+// Starts a strip whose head[] and row[] are set for `rows` lanes: visibility, transposed queries,
+// dropout addresses, empty statistics.
+void ATTN_NAME(attn_strip_start)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                 const struct attn_sdpa_sequence *sequence,
+                                 const struct ATTN_NAME(attn_strip_scratch) * scratch,
+                                 struct ATTN_NAME(attn_strip) * strip);
+
+// Rows [first, first + count) of key, value, query or gradient `view` at (batch, head) as reals: in
+// place where they are, else copied to `copy`. `first` counts in the tensor. `dense`: copy rows that
+// do not follow each other closely, too.
+struct ATTN_NAME(attn_rows_view)
+    ATTN_NAME(attn_strip_load_rows)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                    const struct attn_sdpa_view *view, int64_t batch, int64_t head,
+                                    int64_t first, int64_t count, int64_t columns, bool dense,
+                                    ATTN_REAL *copy);
+
+// A block's part for one strip: keys [begin, end) of [block, block + key_block), not empty.
+struct ATTN_NAME(attn_strip_block) {
+    int64_t begin, end;
+    int64_t origin; // begin rounded down to a multiple of 4: the key of the score strip's row 0
+    bool hidden;    // after attn_strip_scores: the strip may hold -inf
+};
+
+// Intersects a block with what the strip sees; false where nothing is left.
+bool ATTN_NAME(attn_strip_meets)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                 const struct ATTN_NAME(attn_strip) * strip, int64_t block,
+                                 struct ATTN_NAME(attn_strip_block) * part);
+
+// scratch->score becomes the part's scores before the softmax, -inf where masked. `key` views the
+// part's first key. Rows before part->begin are -inf.
+void ATTN_NAME(attn_strip_scores)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                  const struct attn_sdpa_sequence *sequence,
+                                  const struct ATTN_NAME(attn_strip_scratch) * scratch,
+                                  const struct ATTN_NAME(attn_strip) * strip,
+                                  struct ATTN_NAME(attn_rows_view) key,
+                                  struct ATTN_NAME(attn_strip_block) * part);
+
+// Sets dropped weights of the part's strip to 0.
+void ATTN_NAME(attn_strip_drop)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                const struct attn_sdpa_sequence *sequence,
+                                const struct ATTN_NAME(attn_strip_scratch) * scratch,
+                                const struct ATTN_NAME(attn_strip) * strip,
+                                const struct ATTN_NAME(attn_strip_block) * part);

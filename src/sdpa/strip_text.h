@@ -1,0 +1,433 @@
+// sdpa/strip_text.h: the text of sdpa/strip_real.h for one element type. The including file defines
+// ATTN_REAL_BITS.
+#include <string.h>
+
+#include "core/context.h"
+#include "kernels/real.h"
+#include "sdpa/strip.h"
+
+typedef struct REAL_NAME(attn_strip_plan) plan_t;
+typedef struct REAL_NAME(attn_strip_scratch) scratch_t;
+typedef struct REAL_NAME(attn_strip) strip_t;
+typedef struct REAL_NAME(attn_strip_block) block_t;
+typedef struct REAL_NAME(attn_rows_view) rows_view_t;
+
+#define NONE ((real)-INFINITY)
+
+// ---- plan and memory ----------------------------------------------------------------------------
+
+void REAL_NAME(attn_strip_plan_init)(const attn_context *context,
+                                     const struct attn_sdpa_problem *problem, plan_t *plan)
+{
+    const struct attn_kernels *tables = attn_kernels_select(context->tier);
+    const real scale = (real)problem->scale;
+    const bool by_element = problem->keep.data || problem->bias.data;
+    const bool adjusts = by_element || problem->softcap > 0 || problem->alibi_slopes.data ||
+                         scale == 0;
+    *plan = (plan_t){
+        .problem = problem,
+        .tables = tables,
+        .kernels = tables->REAL_TABLE,
+        .dtype = ATTN_REAL_BITS == 32 ? ATTN_F32 : ATTN_F64,
+        .key_block = attn_key_block(problem->head_dim, problem->value_dim),
+        .width = tables->REAL_TABLE->tile_lanes,
+        .negate_query = scale < 0,
+        .adjusts = adjusts,
+        .masks_by_element = by_element,
+        .scale = scale < 0 ? -scale : scale,
+    };
+}
+
+void REAL_NAME(attn_strip_scratch_take)(const plan_t *plan, struct attn_arena *arena,
+                                        scratch_t *scratch)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    const int64_t columns = attn_max(attn_max(p->head_dim, p->value_dim), plan->key_block);
+    const int64_t strip = plan->key_block * plan->width;
+    *scratch = (scratch_t){
+        .score = attn_arena_take(arena, strip, sizeof(real)),
+        .key = attn_arena_take(arena, plan->key_block * p->head_dim, sizeof(real)),
+        .value = attn_arena_take(arena, plan->key_block * p->value_dim, sizeof(real)),
+        .rows = attn_arena_take(arena, plan->width * columns, sizeof(real)),
+        .bias = attn_arena_take(arena, plan->masks_by_element ? strip : 0, sizeof(real)),
+    };
+}
+
+void REAL_NAME(attn_strip_take)(const plan_t *plan, struct attn_arena *arena, strip_t *strip)
+{
+    const int64_t head_dim = plan->problem->head_dim, value_dim = plan->problem->value_dim;
+    real *query = attn_arena_take(arena, head_dim * plan->width, sizeof(real));
+    real *accumulator = attn_arena_take(arena, value_dim * plan->width, sizeof(real));
+    real *total = attn_arena_take(arena, value_dim * plan->width, sizeof(real));
+    if (arena->base) {
+        strip->query = query;
+        strip->accumulator = accumulator;
+        strip->total = total;
+    }
+}
+
+// ---- rows of the inputs -------------------------------------------------------------------------
+
+static const void *element_at(const struct attn_sdpa_view *view, int64_t offset)
+{
+    return (const char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
+}
+
+static real real_from(const void *element, attn_dtype dtype, const struct attn_kernels *tables)
+{
+    float single = 0;
+    switch (dtype) {
+    case ATTN_F32: return (real) * (const float *)element;
+    case ATTN_F64: return (real) * (const double *)element;
+    case ATTN_F16: tables->convert->f16_to_f32(element, &single, 1); return (real)single;
+    default: tables->convert->bf16_to_f32(element, &single, 1); return (real)single;
+    }
+}
+
+static void load_row(const plan_t *plan, const struct attn_sdpa_view *view, int64_t offset,
+                     int64_t columns, real *target)
+{
+    const int64_t step = view->stride[3];
+    if (view->dtype == plan->dtype && step == 1) {
+        memcpy(target, element_at(view, offset), (size_t)columns * sizeof(real));
+        return;
+    }
+#if ATTN_REAL_BITS == 32
+    if (step == 1 && view->dtype == ATTN_F16) {
+        plan->tables->convert->f16_to_f32(element_at(view, offset), target, columns);
+        return;
+    }
+    if (step == 1 && view->dtype == ATTN_BF16) {
+        plan->tables->convert->bf16_to_f32(element_at(view, offset), target, columns);
+        return;
+    }
+#endif
+    for (int64_t c = 0; c < columns; c++) {
+        target[c] = real_from(element_at(view, offset + c * step), view->dtype, plan->tables);
+    }
+}
+
+rows_view_t REAL_NAME(attn_strip_load_rows)(const plan_t *plan, const struct attn_sdpa_view *view,
+                                            int64_t batch, int64_t head, int64_t first,
+                                            int64_t count, int64_t columns, bool dense, real *copy)
+{
+    const int64_t row = view->stride[2];
+    const int64_t offset = batch * view->stride[0] + head * view->stride[1] + first * row;
+    const bool rows_are_reals = view->dtype == plan->dtype &&
+                                (view->stride[3] == 1 || columns <= 1);
+    if (view->data && rows_are_reals && (row == columns || !dense)) {
+        return (rows_view_t){element_at(view, offset), row};
+    }
+    if (view->data) {
+        for (int64_t r = 0; r < count; r++) {
+            load_row(plan, view, offset + r * row, columns, copy + r * columns);
+        }
+    }
+    return (rows_view_t){copy, columns};
+}
+
+// ---- start --------------------------------------------------------------------------------------
+
+static void start_lanes(const struct attn_sdpa_sequence *sequence, strip_t *strip)
+{
+    strip->lowest = sequence->key_len;
+    strip->highest = 0;
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        if (l < strip->rows) {
+            attn_sdpa_visible_keys(sequence, strip->row[l], &strip->begin[l], &strip->end[l]);
+        } else {
+            strip->begin[l] = strip->begin[l - 1];
+            strip->end[l] = strip->end[l - 1];
+        }
+        if (strip->begin[l] < strip->end[l]) {
+            strip->lowest = attn_min(strip->lowest, strip->begin[l]);
+            strip->highest = attn_max(strip->highest, strip->end[l]);
+        }
+        strip->max[l] = strip->total_max[l] = NONE;
+        strip->sum[l] = strip->total_sum[l] = 0;
+    }
+    strip->segment = -1;
+    strip->segments = 0;
+}
+
+// query: rows of (Tq, D) -> (D, width), lane by lane; zeros in the lanes that are not rows
+static void start_query(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                        const scratch_t *scratch, strip_t *strip)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    const int64_t width = plan->width, columns = p->head_dim;
+    for (int64_t first = 0; first < strip->rows;) {
+        int64_t last = first + 1;
+        while (last < strip->rows && strip->head[last] == strip->head[first] &&
+               strip->row[last] == strip->row[last - 1] + 1) {
+            last++;
+        }
+        const rows_view_t rows = REAL_NAME(attn_strip_load_rows)(
+            plan, &p->query, sequence->batch, strip->head[first],
+            sequence->query_start + strip->row[first], last - first, columns, false, scratch->rows);
+        plan->kernels->transpose(rows.data, rows.stride, last - first, columns,
+                                 strip->query + first, width);
+        first = last;
+    }
+    for (int64_t d = 0; d < columns; d++) {
+        for (int64_t l = strip->rows; l < strip->lanes; l++) {
+            strip->query[d * width + l] = 0;
+        }
+        for (int64_t l = 0; plan->negate_query && l < strip->rows; l++) {
+            strip->query[d * width + l] = -strip->query[d * width + l];
+        }
+    }
+}
+
+static void start_dropout(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                          strip_t *strip)
+{
+    uint32_t head_key[2] = {0, 0};
+    for (int64_t l = 0; l < ATTN_STRIP_LANES; l++) {
+        const int64_t lane = attn_min(l, strip->rows - 1);
+        if (l == 0 || (l < strip->rows && strip->head[l] != strip->head[l - 1])) {
+            attn_sdpa_dropout_key(plan->problem, sequence, strip->head[lane], head_key);
+        }
+        const uint64_t row = (uint64_t)(plan->problem->dropout_row + strip->row[lane]);
+        strip->key_low[l] = head_key[0];
+        strip->key_high[l] = head_key[1];
+        strip->row_low[l] = (uint32_t)(row & UINT32_MAX);
+        strip->row_high[l] = (uint32_t)(row >> 32);
+    }
+}
+
+void REAL_NAME(attn_strip_start)(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                                 const scratch_t *scratch, strip_t *strip)
+{
+    strip->lanes = attn_round_up(strip->rows, plan->kernels->vector_lanes);
+    start_lanes(sequence, strip);
+    start_query(plan, sequence, scratch, strip);
+    if (plan->problem->dropout == ATTN_DROPOUT_PHILOX) {
+        start_dropout(plan, sequence, strip);
+    }
+}
+
+// ---- scores -------------------------------------------------------------------------------------
+
+bool REAL_NAME(attn_strip_meets)(const plan_t *plan, const strip_t *strip, int64_t block,
+                                 block_t *part)
+{
+    part->begin = attn_max(block, strip->lowest);
+    part->end = attn_min(block + plan->key_block, strip->highest);
+    part->origin = part->begin / 4 * 4;
+    part->hidden = false;
+    return part->begin < part->end;
+}
+
+// The keys of a part that all lanes see; empty as *begin == *end == part->end.
+static void fully_visible(const strip_t *strip, const block_t *part, int64_t *begin, int64_t *end)
+{
+    *begin = part->begin;
+    *end = part->end;
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        *begin = attn_max(*begin, strip->begin[l]);
+        *end = attn_min(*end, strip->end[l]);
+    }
+    if (*begin >= *end) {
+        *begin = *end = part->end;
+    }
+}
+
+// key: (keys, D), query: (D, lanes) -> scores (keys, lanes) for keys [begin, end) and the given lanes
+static void multiply(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                     rows_view_t key, const block_t *part, int64_t begin, int64_t end, int64_t lane,
+                     int64_t lanes)
+{
+    const struct REAL_NAME(attn_tile) product = {
+        .a = key.data + (begin - part->begin) * key.stride,
+        .a_row = key.stride,
+        .a_depth = 1,
+        .b = strip->query + lane,
+        .b_depth = plan->width,
+        .c = scratch->score + (begin - part->origin) * plan->width + lane,
+        .c_row = plan->width,
+    };
+    plan->kernels->tile(&product, end - begin, lanes, plan->problem->head_dim);
+}
+
+// The same for keys that some lanes do not see: vectors of lanes that see nothing of a few keys are
+// left out.
+static void multiply_ragged(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                            rows_view_t key, const block_t *part, int64_t begin, int64_t end)
+{
+    enum { CHUNK = 16 };
+    const int64_t vector = plan->kernels->vector_lanes;
+    for (int64_t from = begin; from < end; from += CHUNK) {
+        const int64_t to = attn_min(from + CHUNK, end);
+        int64_t first = strip->lanes, last = 0;
+        for (int64_t l = 0; l < strip->lanes; l++) {
+            if (strip->begin[l] < to && from < strip->end[l]) {
+                first = attn_min(first, l);
+                last = l + 1;
+            }
+        }
+        if (first < last) {
+            const int64_t lane = first / vector * vector;
+            multiply(plan, scratch, strip, key, part, from, to, lane,
+                     attn_round_up(last, vector) - lane);
+        }
+    }
+}
+
+static void hide(const plan_t *plan, const scratch_t *scratch, const strip_t *strip, block_t *part,
+                 int64_t begin, int64_t end)
+{
+    if (begin >= end) {
+        return;
+    }
+    real first[ATTN_STRIP_LANES], stop[ATTN_STRIP_LANES];
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        first[l] = (real)attn_sdpa_clamp(strip->begin[l] - begin, 0, end - begin);
+        stop[l] = (real)attn_sdpa_clamp(strip->end[l] - begin, 0, end - begin);
+    }
+    plan->kernels->hide_outside(scratch->score + (begin - part->origin) * plan->width, plan->width,
+                                end - begin, strip->lanes, first, stop);
+    part->hidden = true;
+}
+
+static void adjust(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                   const scratch_t *scratch, const strip_t *strip, const block_t *part);
+
+void REAL_NAME(attn_strip_scores)(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                                  const scratch_t *scratch, const strip_t *strip, rows_view_t key,
+                                  block_t *part)
+{
+    int64_t begin, end;
+    fully_visible(strip, part, &begin, &end);
+    multiply_ragged(plan, scratch, strip, key, part, part->begin, attn_min(begin, part->end));
+    if (begin < end) {
+        multiply(plan, scratch, strip, key, part, begin, end, 0, strip->lanes);
+    }
+    multiply_ragged(plan, scratch, strip, key, part, end, part->end);
+    if (plan->adjusts) {
+        adjust(plan, sequence, scratch, strip, part);
+        part->hidden = plan->masks_by_element;
+    }
+    hide(plan, scratch, strip, part, part->origin, begin);
+    hide(plan, scratch, strip, part, end, part->end);
+}
+
+// ---- softcap, bias, keep, ALiBi -----------------------------------------------------------------
+
+// values: bias[b,h,i,j], or 0 without; -inf where keep[b,h,i,j] is false
+static void load_bias(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                      const strip_t *strip, int64_t lane, int64_t first, int64_t keys, real *values)
+{
+    const struct attn_sdpa_view *bias = &plan->problem->bias, *keep = &plan->problem->keep;
+    const int64_t batch = sequence->batch, head = strip->head[lane];
+    const int64_t row = sequence->query_start + strip->row[lane];
+    const int64_t key = sequence->key_start + first;
+    if (bias->data) {
+        const int64_t at = batch * bias->stride[0] + head * bias->stride[1] +
+                           row * bias->stride[2] + key * bias->stride[3];
+        for (int64_t j = 0; j < keys; j++) {
+            values[j] = bias->dtype == ATTN_F32
+                            ? (real)((const float *)bias->data)[at + j * bias->stride[3]]
+                            : (real)((const double *)bias->data)[at + j * bias->stride[3]];
+        }
+    } else {
+        memset(values, 0, (size_t)keys * sizeof(real));
+    }
+    if (keep->data) {
+        const int64_t at = batch * keep->stride[0] + head * keep->stride[1] +
+                           row * keep->stride[2] + key * keep->stride[3];
+        const uint8_t *bytes = (const uint8_t *)keep->data + at;
+        for (int64_t j = 0; j < keys; j++) {
+            values[j] = bytes[j * keep->stride[3]] ? values[j] : NONE;
+        }
+    }
+}
+
+// Row by row into a row-major square, then transposed to lie like the scores. Pairs outside a row's
+// visible keys are not read.
+static void gather_bias(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                        const scratch_t *scratch, const strip_t *strip, const block_t *part)
+{
+    const int64_t keys = part->end - part->origin;
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        real *values = scratch->rows + l * plan->key_block;
+        const int64_t begin = attn_sdpa_clamp(strip->begin[l], part->origin, part->end);
+        const int64_t end = attn_sdpa_clamp(strip->end[l], begin, part->end);
+        memset(values, 0, (size_t)keys * sizeof(real));
+        if (l < strip->rows && begin < end) {
+            load_bias(plan, sequence, strip, l, begin, end - begin, values + begin - part->origin);
+        }
+    }
+    plan->kernels->transpose(scratch->rows, plan->key_block, strip->lanes, keys, scratch->bias,
+                             plan->width);
+}
+
+static void adjust(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                   const scratch_t *scratch, const strip_t *strip, const block_t *part)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    real slope[ATTN_STRIP_LANES] = {0}, distance[ATTN_STRIP_LANES] = {0};
+    for (int64_t l = 0; p->alibi_slopes.data && l < strip->rows; l++) {
+        slope[l] = (real)attn_sdpa_real(&p->alibi_slopes, strip->head[l]);
+        distance[l] = (real)(part->origin - (strip->row[l] + sequence->offset));
+    }
+    if (plan->masks_by_element) {
+        gather_bias(plan, sequence, scratch, strip, part);
+    }
+    const struct REAL_NAME(attn_adjust) call = {
+        .score = scratch->score,
+        .row = plan->width,
+        .scale = plan->scale,
+        .softcap = (real)p->softcap,
+        .bias = plan->masks_by_element ? scratch->bias : NULL,
+        .bias_row = plan->width,
+        .slope = p->alibi_slopes.data ? slope : NULL,
+        .distance = distance,
+    };
+    plan->kernels->adjust(&call, part->end - part->origin, strip->lanes);
+}
+
+// ---- dropout ------------------------------------------------------------------------------------
+
+// Bit j % 8 of byte j / 8 of the row keeps key j, where j counts in the tensor.
+static void drop_by_mask(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                         const scratch_t *scratch, const strip_t *strip, const block_t *part)
+{
+    const struct attn_sdpa_view *mask = &plan->problem->dropout_keep;
+    const real hidden = R(-0.0);
+    for (int64_t l = 0; l < strip->rows; l++) {
+        const int64_t begin = attn_sdpa_clamp(strip->begin[l], part->begin, part->end);
+        const int64_t end = attn_sdpa_clamp(strip->end[l], begin, part->end);
+        const uint8_t *bytes = (const uint8_t *)mask->data + sequence->batch * mask->stride[0] +
+                               strip->head[l] * mask->stride[1] +
+                               (sequence->query_start + strip->row[l]) * mask->stride[2];
+        for (int64_t j = begin; j < end; j++) {
+            const int64_t key = sequence->key_start + j;
+            const bool keep = (bytes[key / 8 * mask->stride[3]] >> (key % 8)) & 1;
+            real *weight = scratch->score + (j - part->origin) * plan->width + l;
+            if (!keep && memcmp(weight, &hidden, sizeof(real)) != 0) {
+                *weight = 0;
+            }
+        }
+    }
+}
+
+void REAL_NAME(attn_strip_drop)(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                                const scratch_t *scratch, const strip_t *strip, const block_t *part)
+{
+    if (plan->problem->dropout == ATTN_DROPOUT_KEEP) {
+        drop_by_mask(plan, sequence, scratch, strip, part);
+    } else if (plan->problem->dropout == ATTN_DROPOUT_PHILOX) {
+        const struct REAL_NAME(attn_dropout) call = {
+            .weight = scratch->score,
+            .row = plan->width,
+            .first_key = part->origin,
+            .threshold = plan->problem->dropout_threshold,
+            .key_low = strip->key_low,
+            .key_high = strip->key_high,
+            .row_low = strip->row_low,
+            .row_high = strip->row_high,
+        };
+        plan->kernels->dropout(&call, part->end - part->origin, strip->lanes);
+    }
+}
