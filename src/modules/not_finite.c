@@ -88,14 +88,14 @@ attn_status attn_optimizer_check_finite(const attn_optimizer *optimizer, attn_va
         const attn_not_finite first = attn_tape_first_not_finite(loss);
         if (!first.found) {
             return attn_fail(error, ATTN_ERR_NOT_FINITE, "step %" PRId64 ": loss is %g",
-                             optimizer->steps, value);
+                             optimizer->steps, attn_shown_value(value));
         }
         attn_tensor_format_shape(&first.tensor, shape, sizeof shape);
         return attn_fail(error, ATTN_ERR_NOT_FINITE,
                          "step %" PRId64 ": loss is %g; first seen in %s%s, %s %s, at %s",
-                         optimizer->steps, value, first.name ? "the result of " : "an input",
-                         first.name ? first.name : "", attn_dtype_name(first.tensor.dtype), shape,
-                         format_index(&first, index));
+                         optimizer->steps, attn_shown_value(value),
+                         first.name ? "the result of " : "an input", first.name ? first.name : "",
+                         attn_dtype_name(first.tensor.dtype), shape, format_index(&first, index));
     }
     for (int64_t i = 0; i < optimizer->count; i++) {
         const attn_optimizer_entry *entry = &optimizer->entries[i];
@@ -103,7 +103,7 @@ attn_status attn_optimizer_check_finite(const attn_optimizer *optimizer, attn_va
         if (first.found) {
             return attn_fail(error, ATTN_ERR_NOT_FINITE,
                              "step %" PRId64 ": loss is %g; gradient of %s is %g at %s",
-                             optimizer->steps, value, first.name, first.value,
+                             optimizer->steps, value, first.name, attn_shown_value(first.value),
                              format_index(&first, index));
         }
     }

@@ -2,6 +2,8 @@
 #ifndef ATTN_MODULES_OPTIMIZER_H
 #define ATTN_MODULES_OPTIMIZER_H
 
+#include <math.h>
+
 #include "attn/optim.h"
 
 enum { ATTN_MOST_MOMENTS = 2 };
@@ -27,5 +29,11 @@ struct attn_optimizer {
     attn_optimizer_entry *entries;
     int64_t count, capacity;
 };
+
+// The value for a message: a NaN's sign means nothing and differs between machines.
+static inline double attn_shown_value(double value)
+{
+    return isnan(value) ? fabs(value) : value;
+}
 
 #endif

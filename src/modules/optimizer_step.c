@@ -154,7 +154,7 @@ attn_status attn_optimizer_clip_grad_norm(attn_optimizer *optimizer, double max_
     if (!isfinite(total)) {
         return attn_fail(error, ATTN_ERR_NOT_FINITE,
                          "clip_grad_norm: step %" PRId64 ": the norm of the gradients is %g",
-                         optimizer->steps, total);
+                         optimizer->steps, attn_shown_value(total));
     }
     if (norm) {
         *norm = total;

@@ -11,7 +11,7 @@
 #include "support/status.h"
 #include "support/unit.h"
 
-#define STEP 1e-3
+#define STEP 2e-4
 #define TOLERANCE 1e-7
 #define FLOOR 1e-3
 
