@@ -1,0 +1,132 @@
+// After the first step, a training step of a fixed shape makes no allocator call.
+#include "modules/module_fixture.h"
+#include "support/allocator.h"
+#include "support/status.h"
+#include "support/unit.h"
+
+typedef struct training {
+    test_allocator allocator;
+    attn_context *context;
+    attn_generator *generator;
+    attn_module *module;
+    attn_optimizer *optimizer;
+    attn_tape *tape;
+    attn_tensor x, target;
+} training;
+
+static double step(training *t)
+{
+    attn_error error;
+    attn_tape_reset(t->tape);
+    attn_optimizer_zero_grad(t->optimizer);
+    attn_module_call call;
+    attn_module_call_init(&call);
+    call.input = attn_input(t->tape, &t->x, true);
+    call.generator = t->generator;
+    const attn_var output = attn_module_forward(t->module, &call);
+    const attn_var loss = attn_mse_loss(output, attn_input(t->tape, &t->target, false));
+    ASSERT_OK(attn_backward(loss, &error));
+    ASSERT_OK(attn_optimizer_check_finite(t->optimizer, loss, &error));
+    ASSERT_OK(attn_optimizer_clip_grad_norm(t->optimizer, 0.1, NULL, &error));
+    attn_optimizer_step(t->optimizer);
+    return attn_item(loss);
+}
+
+static void check(const char *variant, const attn_attention_config *config, bool sgd)
+{
+    attn_error error;
+    training t;
+    t.context = test_context_on(&t.allocator);
+    ASSERT_OK(attn_generator_create(t.context, 5, &t.generator, &error));
+    t.module = make_module(t.context, variant, config, t.generator);
+    attn_optimizer_config rule;
+    if (sgd) {
+        attn_sgd_config_init(&rule);
+        rule.momentum = 0.9;
+    } else {
+        attn_adamw_config_init(&rule);
+    }
+    ASSERT_OK(attn_optimizer_create(t.context, &rule, &t.optimizer, &error));
+    ASSERT_OK(attn_optimizer_add_module(t.optimizer, "", t.module, &error));
+    ASSERT_OK(attn_tape_create(t.context, &t.tape, &error));
+    t.x = random_tensor(t.context, config->dtype, 3, (int64_t[]){2, 19, 6}, 1);
+    attn_var probe = attn_input(t.tape, &t.x, false);
+    attn_module_eval(t.module);
+    const attn_tensor shape = attn_value(attn_module_apply(t.module, probe));
+    attn_module_train(t.module);
+    t.target = random_tensor(t.context, config->dtype, 3, shape.shape, 2);
+
+    const double first = step(&t);
+    const long long calls = atomic_load(&t.allocator.calls);
+    double last = first;
+    for (int n = 0; n < 5; n++) {
+        last = step(&t);
+    }
+    assert_int_equal(atomic_load(&t.allocator.calls), calls);
+    assert_true(last != first); // it did train
+
+    attn_tensor_destroy(t.context, &t.target);
+    attn_tensor_destroy(t.context, &t.x);
+    attn_tape_destroy(t.tape);
+    attn_optimizer_destroy(t.optimizer);
+    attn_module_destroy(t.module);
+    attn_generator_destroy(t.generator);
+    test_context_end(t.context, &t.allocator);
+}
+
+static attn_attention_config base(void)
+{
+    attn_attention_config config;
+    attn_attention_config_init(&config);
+    config.d_in = 6;
+    config.d_out = 8;
+    return config;
+}
+
+static void without_dropout(void **state)
+{
+    (void)state;
+    attn_attention_config config = base();
+    check("SelfAttentionV1", &config, true);
+    config.qkv_bias = true;
+    check("SelfAttentionV2", &config, false);
+}
+
+static void with_dropout(void **state)
+{
+    (void)state;
+    attn_attention_config config = base();
+    config.context_length = 19;
+    config.dropout = 0.25;
+    check("CausalAttention", &config, false);
+    config.num_heads = 2;
+    check("MultiHeadAttentionWrapper", &config, true);
+    check("MultiHeadAttention", &config, false);
+    config.dtype = ATTN_F64;
+    check("MultiHeadAttention", &config, true);
+}
+
+static void with_everything(void **state)
+{
+    (void)state;
+    attn_attention_config config = base();
+    config.context_length = 19;
+    config.dropout = 0.25;
+    config.dropout_source = ATTN_DROPOUT_FROM_PHILOX;
+    config.num_heads = 4;
+    config.num_kv_heads = 2;
+    config.head_dim = 6;
+    config.qk_norm = true;
+    config.rotary = ATTN_ROTARY_HALF_SPLIT;
+    check("MultiHeadAttention", &config, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_dropout),
+        cmocka_unit_test(with_dropout),
+        cmocka_unit_test(with_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
