@@ -77,7 +77,6 @@ typedef struct figure_curve_options {
 
 // Up to 8 curves in one diagram. options NULL: no texts, linear.
 attn_status figure_curves(const figure_curve *curves, int64_t count,
-                          const figure_curve_options *options, const char *path,
-                          attn_error *error);
+                          const figure_curve_options *options, const char *path, attn_error *error);
 
 #endif
