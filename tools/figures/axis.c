@@ -66,7 +66,7 @@ axis axis_logarithmic(double low, double high)
     const int first = (int)floor(log10(a.low) + 1e-9);
     const int last = (int)ceil(log10(a.high) - 1e-9);
     const int stride = 1 + (last - first) / 8;
-    const int per_power = last - first <= 2 ? 3 : 1;
+    const int per_power = last - first <= 3 ? 3 : 1;
     for (int power = first; power <= last; power += stride) {
         for (int i = 0; i < per_power; i++) {
             const double at = fine[i] * pow(10, power);

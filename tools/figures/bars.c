@@ -125,6 +125,12 @@ static void measure_labels(canvas *c, bar_layout *l, const figure_bars *panels, 
     l->label_height = l->turned_labels ? widest : line;
 }
 
+// Two decimals for weights and their like.
+static void value_text(const bar_layout *l, double value, char text[48])
+{
+    snprintf(text, 48, l->area.vertical.high <= 10 ? "%.2f" : "%.3g", value);
+}
+
 static void measure_values(canvas *c, bar_layout *l, const figure_bars *panels, int64_t count)
 {
     const font unit = {10, false};
@@ -132,7 +138,7 @@ static void measure_values(canvas *c, bar_layout *l, const figure_bars *panels, 
     for (int64_t i = 0; i < count; i++) {
         for (int64_t k = 0; k < panels[i].count; k++) {
             char text[48];
-            snprintf(text, sizeof(text), "%.3g", panels[i].values[k]);
+            value_text(l, panels[i].values[k], text);
             widest = fmax(widest, canvas_text_width(c, unit, text));
         }
     }
@@ -158,7 +164,7 @@ static void draw_panel(canvas *c, const bar_layout *l, const figure_bars *panel,
         canvas_fill(c, colour_of_curve(0), middle - thickness / 2, top, thickness, bottom - top);
         if (l->value_size > 0) {
             char text[48];
-            snprintf(text, sizeof(text), "%.3g", panel->values[k]);
+            value_text(l, panel->values[k], text);
             canvas_text(c, (font){l->value_size, false}, plot_ink, ALIGN_CENTRE, middle,
                         top - l->value_size * 0.7, text);
         }

@@ -9,6 +9,7 @@
 
 static const colour black = {0.05, 0.05, 0.05};
 static const colour grey = {0.62, 0.62, 0.62};
+static const colour nothing = {0.92, 0.92, 0.92}; // cells too small for a hatch
 
 static void check_maps(canvas *c, const figure_heat_map *maps, int64_t count,
                        const figure_heat_map_options *options);
@@ -136,7 +137,7 @@ static void draw_map(canvas *c, const heat_map_layout *l, const figure_heat_map 
     canvas_text(c, heat_map_text_font, black, ALIGN_CENTRE, x + width / 2,
                 y + height + 6 + l->column_label_height + line / 2, options->column_title);
     canvas_turned_text(c, heat_map_text_font, black, ALIGN_CENTRE,
-                       x - 6 - l->row_label_width - line / 2, y + height / 2, -90,
+                       x - 9 - l->row_label_width - line / 2, y + height / 2, -90,
                        options->row_title);
 }
 
@@ -149,7 +150,9 @@ static void draw_cells(canvas *c, const heat_map_layout *l, const attn_tensor *v
             const double left = x + l->cell * (double)at[1];
             const double top = y + l->cell * (double)at[0];
             const double value = attn_tensor_get(values, at);
-            if (isnan(value)) {
+            if (isnan(value) && l->cell < 10) {
+                canvas_fill(c, nothing, left, top, l->cell + 0.2, l->cell + 0.2);
+            } else if (isnan(value)) {
                 canvas_line(c, grey, 0.5, left + l->cell * 0.2, top + l->cell * 0.8,
                             left + l->cell * 0.8, top + l->cell * 0.2);
             } else {
@@ -169,7 +172,6 @@ static uint32_t pixel_of(colour ink)
 static void draw_image(canvas *c, const heat_map_layout *l, const attn_tensor *values, double x,
                        double y)
 {
-    static const colour nothing = {0.9, 0.9, 0.9};
     if (canvas_failed(c)) {
         return;
     }

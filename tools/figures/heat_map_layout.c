@@ -9,6 +9,7 @@ static void arrange(heat_map_layout *l, const figure_heat_map *maps, int64_t cou
 static double choose_cell(const heat_map_layout *l, int64_t count);
 static void measure_labels(canvas *c, heat_map_layout *l, const figure_heat_map *maps,
                            int64_t count);
+static int64_t round_step(double step);
 static double widest_label(canvas *c, const char *const *labels, int64_t count, int64_t step);
 static void measure_values(canvas *c, heat_map_layout *l, const figure_heat_map *maps,
                            int64_t count, int32_t digits);
@@ -75,7 +76,7 @@ static void measure_labels(canvas *c, heat_map_layout *l, const figure_heat_map 
                            int64_t count)
 {
     const double line = heat_map_label_font.size * 1.25;
-    l->label_step = l->cell >= line ? 1 : (int64_t)ceil(line / l->cell);
+    l->label_step = round_step(line / l->cell);
     double widest = 0;
     for (int64_t i = 0; i < count; i++) {
         const attn_tensor *values = &maps[i].values;
@@ -87,6 +88,20 @@ static void measure_labels(canvas *c, heat_map_layout *l, const figure_heat_map 
     }
     l->turned_labels = widest + 3 > l->cell * (double)l->label_step;
     l->column_label_height = l->turned_labels ? widest : line;
+}
+
+// 1, 2 or 5 times a power of ten, and at least `step`.
+static int64_t round_step(double step)
+{
+    int64_t power = 1;
+    while ((double)power * 10 < step) {
+        power *= 10;
+    }
+    const int64_t lead = step <= (double)power         ? 1
+                         : step <= (double)(2 * power) ? 2
+                         : step <= (double)(5 * power) ? 5
+                                                       : 10;
+    return lead * power;
 }
 
 static double widest_label(canvas *c, const char *const *labels, int64_t count, int64_t step)
@@ -143,7 +158,7 @@ static void place(canvas *c, heat_map_layout *l, const figure_heat_map *maps, in
     const double line = heat_map_text_font.size * 1.5;
     const double map_titles = measure_titles(c, maps, count, options);
     const double title_width = canvas_text_width(c, heat_map_title_font, options->title);
-    const double labels = l->row_label_width + 6 + (options->row_title == NULL ? 0 : line);
+    const double labels = l->row_label_width + 9 + (options->row_title == NULL ? 0 : line);
     const double cells_width = l->cell * (double)l->columns;
     const double cells_height = l->cell * (double)l->rows;
     // A map's title is centred over its cells and may stand out on both sides.
