@@ -49,8 +49,9 @@ typedef struct attn_attention_config {
     size_t struct_size; // set by attn_attention_config_init
     attn_dtype dtype;   // float32 (default) or float64
 
-    int64_t d_in;  // size of an input vector
-    int64_t d_out; // V1, V2, causal: of an output vector; wrapper: of each head's; multi-head: of all
+    int64_t d_in; // size of an input vector
+    int64_t
+        d_out; // V1, V2, causal: of an output vector; wrapper: of each head's; multi-head: of all
     bool qkv_bias; // V2 and later; default false
 
     // CausalAttention and later.
@@ -63,15 +64,15 @@ typedef struct attn_attention_config {
     int64_t num_heads; // default 1
 
     // MultiHeadAttention only.
-    bool causal;           // default true
-    bool out_proj;         // default true
-    bool out_bias;         // default true
-    int64_t num_kv_heads;  // default 0 = num_heads
-    int64_t head_dim;      // default 0 = d_out / num_heads
-    int64_t d_context;     // width of the second input in cross-attention; default 0 = d_in
+    bool causal;          // default true
+    bool out_proj;        // default true
+    bool out_bias;        // default true
+    int64_t num_kv_heads; // default 0 = num_heads
+    int64_t head_dim;     // default 0 = d_out / num_heads
+    int64_t d_context;    // width of the second input in cross-attention; default 0 = d_in
     attn_rotary_style rotary;
-    double rotary_base;    // default 10000
-    bool qk_norm;          // RMS norm of each query and key head (Qwen3's q_norm, k_norm)
+    double rotary_base;     // default 10000
+    bool qk_norm;           // RMS norm of each query and key head (Qwen3's q_norm, k_norm)
     double qk_norm_epsilon; // default 1e-6
 
     uint64_t reserved[8]; // zero
@@ -80,7 +81,7 @@ typedef struct attn_attention_config {
 ATTN_API void attn_attention_config_init(attn_attention_config *config);
 
 // `generator` supplies the initial parameters (NULL: they are zero). It is borrowed for the call
-// only. Errors: INVALID_ARGUMENT (the text names the field), OVERFLOW, OUT_OF_MEMORY.
+// only; a failed call draws nothing from it. Norm weights are one at first. Errors: INVALID_ARGUMENT (the text names the field), OVERFLOW, OUT_OF_MEMORY.
 ATTN_API attn_status attn_linear_create(const attn_context *context, int64_t in_features,
                                         int64_t out_features, bool bias, attn_dtype dtype,
                                         attn_generator *generator, attn_module **module,
@@ -121,13 +122,13 @@ ATTN_API const attn_context *attn_module_context(const attn_module *module);
 typedef struct attn_trace attn_trace;
 
 typedef struct attn_module_call {
-    size_t struct_size;  // set by attn_module_call_init
-    attn_var input;      // (T, d_in) or (B, T, d_in)
-    attn_var context;    // cross-attention: keys and values come from here, (B, Tk, d_context)
+    size_t struct_size; // set by attn_module_call_init
+    attn_var input;     // (T, d_in) or (B, T, d_in)
+    attn_var context;   // cross-attention: keys and values come from here, (B, Tk, d_context)
     const attn_tensor *key_lengths; // (B) int64: keys at or beyond are masked; NULL = all
-    int64_t position;    // absolute position of row 0 (rotary, Philox dropout); default 0
+    int64_t position;          // absolute position of row 0 (rotary, Philox dropout); default 0
     attn_generator *generator; // dropout masks (ATTN_DROPOUT_FROM_GENERATOR, training)
-    attn_trace *trace;   // NULL, or receives every intermediate; never changes the output's bits
+    attn_trace *trace;    // NULL, or receives every intermediate; never changes the output's bits
     uint64_t reserved[8]; // zero
 } attn_module_call;
 
@@ -200,10 +201,19 @@ ATTN_API void attn_module_state(attn_module *module, attn_named_tensor *tensors)
 
 // ---- trace ----------------------------------------------------------------------------------------
 
-// Every intermediate of a forward, in order: "queries", "keys", "values", "attn_scores",
-// "attn_scores.masked", "attn_weights", "attn_weights.dropped", "context", ... It is computed beside
-// the output from the plain definition. Entries own copies, with the shape and strides that the step
-// had.
+// Every intermediate of a forward, in order. It is computed beside the output from the plain
+// definition, one step after the other. Entries own copies, with the shape and strides that the step
+// had; forwards append, attn_trace_clear starts anew. The names (the wrapper's begin with "heads.0."):
+//   queries, keys, values           after the projections, (B, T, width)
+//   queries.heads, ...              multi-head: split, (B, H, T, D)
+//   queries.normed, keys.normed     with qk_norm
+//   queries.rotated, keys.rotated   with rotary positions
+//   attn_scores                     queries keys^T, not scaled
+//   attn_scores.masked              causal or with key lengths: -inf where masked
+//   attn_weights                    softmax(scores / sqrt(D)); 0 in rows that see nothing
+//   attn_weights.dropped            when dropout acts
+//   context                         weights times values
+//   context.merged                  multi-head: (B, T, H * D), what out_proj gets; from the engine
 ATTN_API attn_status attn_trace_create(const attn_context *context, attn_trace **trace,
                                        attn_error *error);
 ATTN_API void attn_trace_destroy(attn_trace *trace); // takes NULL

@@ -33,8 +33,8 @@ typedef struct contents {
     double *normals;
 } contents;
 
-static attn_status check_arguments(const char *path, const attn_checkpoint *checkpoint,
-                                   attn_error *error);
+static attn_status check_arguments(const attn_context *context, const char *path,
+                                   const attn_checkpoint *checkpoint, attn_error *error);
 static attn_status list_contents(const attn_context *context, const attn_checkpoint *checkpoint,
                                  contents *all, attn_error *error);
 static void release_contents(contents *all);
@@ -58,7 +58,7 @@ void attn_checkpoint_init(attn_checkpoint *checkpoint)
 attn_status attn_checkpoint_save(const attn_context *context, const char *path,
                                  const attn_checkpoint *checkpoint, attn_error *error)
 {
-    attn_status status = check_arguments(path, checkpoint, error);
+    attn_status status = check_arguments(context, path, checkpoint, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -77,7 +77,7 @@ attn_status attn_checkpoint_save(const attn_context *context, const char *path,
 attn_status attn_checkpoint_load(const attn_context *context, const char *path,
                                  const attn_checkpoint *checkpoint, attn_error *error)
 {
-    attn_status status = check_arguments(path, checkpoint, error);
+    attn_status status = check_arguments(context, path, checkpoint, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -102,19 +102,31 @@ attn_status attn_checkpoint_load(const attn_context *context, const char *path,
     return status;
 }
 
-static attn_status check_arguments(const char *path, const attn_checkpoint *checkpoint,
-                                   attn_error *error)
+static attn_status check_arguments(const attn_context *context, const char *path,
+                                   const attn_checkpoint *checkpoint, attn_error *error)
 {
-    if (!path || !checkpoint || checkpoint->struct_size != sizeof *checkpoint ||
+    if (!context || !path || !checkpoint || checkpoint->struct_size != sizeof *checkpoint ||
         !checkpoint->optimizer) {
         return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
-                         "checkpoint: path, checkpoint or its optimizer is NULL, or "
+                         "checkpoint: context, path, checkpoint or its optimizer is NULL, or "
                          "attn_checkpoint_init was not called");
     }
     for (size_t i = 0; i < sizeof checkpoint->reserved / sizeof checkpoint->reserved[0]; i++) {
         if (checkpoint->reserved[i] != 0) {
             return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
                              "checkpoint: reserved[%zu] must be zero", i);
+        }
+    }
+    for (int64_t i = 0; i < checkpoint->module_count && checkpoint->modules; i++) {
+        if (!checkpoint->modules[i]) {
+            return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
+                             "checkpoint: module %" PRId64 " is NULL", i);
+        }
+    }
+    for (int64_t i = 0; i < checkpoint->generator_count && checkpoint->generators; i++) {
+        if (!checkpoint->generators[i]) {
+            return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
+                             "checkpoint: generator %" PRId64 " is NULL", i);
         }
     }
     const struct {

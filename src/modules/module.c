@@ -17,6 +17,9 @@ attn_status attn_module_allocate(const attn_context *context, const attn_module_
                                  const attn_attention_config *config, int64_t parameter_count,
                                  int64_t buffer_count, attn_module **module, attn_error *error)
 {
+    if (!context) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "%s: context is NULL", kind->kind);
+    }
     if (parameter_count > INT64_MAX / (int64_t)sizeof(void *) ||
         buffer_count > INT64_MAX / (int64_t)sizeof(void *)) {
         return attn_fail(error, ATTN_ERR_OVERFLOW, "%s: too many parameters", kind->kind);
@@ -51,6 +54,10 @@ attn_status attn_module_allocate(const attn_context *context, const attn_module_
 attn_status attn_module_finish(attn_module *module, attn_status status, attn_generator *generator,
                                attn_module **result, attn_error *error)
 {
+    if (status == ATTN_OK && !result) {
+        status =
+            attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "%s: module is NULL", module->kind->kind);
+    }
     if (status == ATTN_OK) {
         status = attn_initialize_parameters(module, generator, error);
     }
@@ -107,7 +114,7 @@ attn_var attn_module_apply(attn_module *module, attn_var input)
 
 attn_var attn_module_forward(attn_module *module, const attn_module_call *call)
 {
-    if (!call->input.tape) {
+    if (!module || !call || !call->input.tape) {
         return ATTN_NO_VAR;
     }
     if (!attn_module_call_check(module, call)) {

@@ -39,6 +39,9 @@ void attn_adamw_config_init(attn_optimizer_config *config)
 attn_status attn_optimizer_create(const attn_context *context, const attn_optimizer_config *config,
                                   attn_optimizer **optimizer, attn_error *error)
 {
+    if (!context || !optimizer) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "optimizer: context or result is NULL");
+    }
     const attn_status status = check_config(config, error);
     if (status != ATTN_OK) {
         return status;
@@ -359,6 +362,10 @@ attn_status attn_optimizer_restore(attn_optimizer *optimizer, int64_t steps,
                          "optimizer: steps (%" PRId64 ") must not be negative", steps);
     }
     for (int64_t i = 0; i < count; i++) {
+        if (!tensors || !tensors[i].name) {
+            return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
+                             "optimizer: moment %" PRId64 " has no name", i);
+        }
         const attn_tensor *tensor = &tensors[i].tensor;
         const attn_moment *moment = find_moment(optimizer, tensors[i].name);
         if (!moment) {

@@ -25,6 +25,12 @@ static void add_fault(faults *found, attn_status status, const char *format, ...
 attn_status attn_module_load_state(attn_module *module, const attn_named_tensor *tensors,
                                    int64_t count, bool ignore_unknown, attn_error *error)
 {
+    for (int64_t i = 0; i < count; i++) {
+        if (!tensors || !tensors[i].name) {
+            return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "%s: tensor %" PRId64 " has no name",
+                             module->kind->kind, i);
+        }
+    }
     faults found = {.status = ATTN_OK};
     check_given(module, tensors, count, ignore_unknown, &found);
     check_missing(module, tensors, count, &found);

@@ -25,6 +25,9 @@ static attn_status copy_with_strides(const attn_context *context, const attn_ten
 
 attn_status attn_trace_create(const attn_context *context, attn_trace **trace, attn_error *error)
 {
+    if (!context || !trace) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "trace: context or result is NULL");
+    }
     attn_trace *fresh = attn_allocate(context, sizeof *fresh);
     if (!fresh) {
         return attn_fail(error, ATTN_ERR_OUT_OF_MEMORY, "trace: no memory");

@@ -183,6 +183,10 @@ static void linear_arguments(void **state)
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT,
                  "linear: in_features (0) and out_features (2) must be positive",
                  attn_linear_create(f->context, 0, 2, true, ATTN_F32, NULL, &module, &error));
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "linear: context is NULL",
+                 attn_linear_create(NULL, 1, 2, true, ATTN_F32, NULL, &module, &error));
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "linear: module is NULL",
+                 attn_linear_create(f->context, 1, 2, true, ATTN_F32, NULL, NULL, &error));
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "linear: dtype must be float32 or float64, not int64",
                  attn_linear_create(f->context, 2, 2, true, ATTN_I64, NULL, &module, &error));
     assert_null(module);
@@ -331,6 +335,7 @@ static void failed_tape(void **state)
     attn_module *linear;
     ASSERT_OK(attn_linear_create(f->context, 2, 2, false, ATTN_F32, NULL, &linear, &error));
     assert_null(attn_module_apply(linear, ATTN_NO_VAR).tape);
+    assert_null(attn_module_forward(linear, NULL).tape);
     attn_module_destroy(linear);
 }
 

@@ -212,6 +212,10 @@ static void refused_states(void **state)
         assert_int_equal(parameter->version, 0);
     }
 
+    tensors[3].name = NULL;
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "causal_attention: tensor 3 has no name",
+                 attn_module_load_state(to, tensors, 4, false, &error));
+
     tensors[3] = mask;
     tensors[4] = stranger;
     ASSERT_OK(attn_module_load_state(to, tensors, 4, false, &error));

@@ -224,13 +224,18 @@ static void strict_loading(void **state)
                  "checkpoint: generators.normal is [2], not [0]");
     checkpoint = *checkpoint_of(&t);
     checkpoint.struct_size = 8;
-    const char *null_text = "checkpoint: path, checkpoint or its optimizer is NULL, or "
+    const char *null_text = "checkpoint: context, path, checkpoint or its optimizer is NULL, or "
                             "attn_checkpoint_init was not called";
     load_refused(&t, &same, &checkpoint, ATTN_ERR_INVALID_ARGUMENT, null_text);
     checkpoint = *checkpoint_of(&t);
     checkpoint.reserved[0] = 1;
     load_refused(&t, &same, &checkpoint, ATTN_ERR_INVALID_ARGUMENT,
                  "checkpoint: reserved[0] must be zero");
+    attn_generator *const missing[] = {t.generators[0], NULL};
+    checkpoint = *checkpoint_of(&t);
+    checkpoint.generators = missing;
+    load_refused(&t, &same, &checkpoint, ATTN_ERR_INVALID_ARGUMENT,
+                 "checkpoint: generator 1 is NULL");
     checkpoint = *checkpoint_of(&t);
     checkpoint.modules = NULL;
     load_refused(&t, &same, &checkpoint, ATTN_ERR_INVALID_ARGUMENT,
