@@ -4,8 +4,13 @@
 
 #include "attn/checkpoint.h"
 #include "attn/context.h"
+#include "attn/dlpack.h"
 #include "attn/export.h"
+#include "attn/io.h"
+#include "attn/layout.h"
 #include "attn/module.h"
+#include "attn/npy.h"
+#include "attn/npz.h"
 #include "attn/optim.h"
 #include "attn/random.h"
 #include "attn/safetensors.h"
