@@ -11,7 +11,7 @@
 
 #include "demo.h"
 
-enum { VOCABULARY = 10, SEQUENCE = 12, WIDTH = 32, LEARNER_BATCH = 16, LEARNER_SEED = 123 };
+enum { VOCABULARY = 10, SEQUENCE = 12, WIDTH = 32, LEARNER_BATCH = 32, LEARNER_SEED = 123 };
 
 typedef struct learner {
     attn_parameter token;    // (VOCABULARY, WIDTH)

@@ -8,7 +8,7 @@
 #include "print.h"
 #include "training.h"
 
-enum { NEAR = 1, FAR = 3, COPY_STEPS = 200, LEAK_STEPS = 100, HELD_OUT_BATCHES = 20 };
+enum { NEAR = 1, FAR = 3, COPY_STEPS = 400, LEAK_STEPS = 100, HELD_OUT_BATCHES = 20 };
 
 // ---- copying the tokens one and three places back -------------------------------------------------
 
@@ -113,7 +113,7 @@ static void show_learner_weights(demo *d, training *t, int which)
 
 static void report_copy(demo *d, const training *t, int64_t step_number)
 {
-    if (step_number == 1 || step_number % 20 == 0) {
+    if (step_number == 1 || step_number % 40 == 0) {
         say(d, T_TRAIN_ROW, (int)step_number, t->losses[0], t->losses[1]);
     }
 }

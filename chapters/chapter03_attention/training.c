@@ -145,6 +145,7 @@ int training_run(demo *d, training *t, const train_options *options, loss_functi
             clear_progress();
         }
         report(d, t, step);
+        fflush(stdout);
         if (progress && step < options->steps && !interrupted) {
             const double each = (seconds_now() - start) / (double)(step - first);
             print_progress(d, t, step, options->steps, each * (double)(options->steps - step));
