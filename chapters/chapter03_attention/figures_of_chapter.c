@@ -19,9 +19,24 @@ enum { KEYS = 8, D_K = 64, SEED = 123, PATH_SIZE = 4096 };
 typedef attn_status (*draw_function)(const demo *d, const void *drawing, const char *path,
                                      attn_error *error);
 
+// Draws with the labels of the program's language, or, where no font has its characters, in English
+// after a message; the labels of later figures follow.
+static attn_status draw_with_labels(demo *labels, draw_function draw, const void *drawing,
+                                    const char *path, attn_error *error)
+{
+    const attn_status status = draw(labels, drawing, path, error);
+    if (status != ATTN_ERR_NOT_SUPPORTED || labels->text == text_en) {
+        return status;
+    }
+    fflush(stdout);
+    fprintf(stderr, "chapter03_attention: %s; %s\n", error->text, labels->text[T_FIG_OTHER_LABELS]);
+    labels->text = text_en;
+    return draw(labels, drawing, path, error);
+}
+
 // Writes the figure as PNG and as SVG. False after a message on standard error.
-static bool write_figure(demo *d, const char *folder, const char *name, draw_function draw,
-                         const void *drawing)
+static bool write_figure(const demo *d, demo *labels, const char *folder, const char *name,
+                         draw_function draw, const void *drawing)
 {
     static const char *const endings[] = {"png", "svg"};
     for (int i = 0; i < 2; ++i) {
@@ -32,7 +47,7 @@ static bool write_figure(demo *d, const char *folder, const char *name, draw_fun
             fprintf(stderr, "chapter03_attention: %s: %s\n", folder, strerror(ENAMETOOLONG));
             return false;
         }
-        if (draw(d, drawing, path, &error) != ATTN_OK) {
+        if (draw_with_labels(labels, draw, drawing, path, &error) != ATTN_OK) {
             fflush(stdout);
             fprintf(stderr, "chapter03_attention: %s\n", error.text);
             return false;
@@ -149,9 +164,10 @@ int figures_of_chapter(demo *d, const char *folder)
     attn_module *sa_v2 = self_attention_v2(d, EMBEDDING, 2, false);
     const masking maps = masked_weights(d, sa_v2, &mask);
     must_tape(d);
-    const bool drawn = write_figure(d, folder, "figure1_weights", draw_simple, &simple) &&
-                       write_figure(d, folder, "figure2_scaling", draw_scaling, &bars) &&
-                       write_figure(d, folder, "figure3_causal", draw_masking, &maps);
+    demo labels = *d;
+    const bool drawn = write_figure(d, &labels, folder, "figure1_weights", draw_simple, &simple) &&
+                       write_figure(d, &labels, folder, "figure2_scaling", draw_scaling, &bars) &&
+                       write_figure(d, &labels, folder, "figure3_causal", draw_masking, &maps);
     fresh_tape(d);
     attn_module_destroy(sa_v2);
     return drawn ? EXIT_SUCCESS : EXIT_FAILURE;

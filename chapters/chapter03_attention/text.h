@@ -365,6 +365,7 @@ typedef enum text_id {
     // figures
     T_FIG_NONE,
     T_FIG_WRITTEN,
+    T_FIG_OTHER_LABELS,
     T_FIG_TITLE,
     T_FIG_1,
     T_FIG_2,

@@ -708,10 +708,10 @@ const char *const text_en[TEXT_COUNT] = {
     [T_FIG_NONE] =
         "this program was built without cairo, so it cannot draw figures. Install libcairo2-dev and build again.",
     [T_FIG_WRITTEN] = "  %s",
+    [T_FIG_OTHER_LABELS] = "the figures are drawn with English labels",
     [T_FIG_TITLE] = "The chapter's figures",
     [T_FIG_1] = "Simple self-attention: weights of the six tokens (rows add up to 1)",
-    [T_FIG_2] =
-        "One query, eight keys, d_k = 64: weights before and after scaling (torch.randn, seed %d)",
+    [T_FIG_2] = "One query, eight keys, d_k = 64, before and after scaling (seed %d)",
     [T_FIG_2_RAW] = "softmax(scores)",
     [T_FIG_2_SCALED] = "softmax(scores / sqrt(64))",
     [T_FIG_2_VALUE] = "attention weight",

@@ -127,7 +127,7 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_332_WRONG_AXIS_MEANING] =
         "  不报错，形状也对，数字看着也像；可是现在和为 1 的是列而不是行。\n"
         "  每个查询分配的是它自己的注意力，所以是 dim=-1。",
-    [T_332_LIBRARY] = "attn_scaled_dot_product_attention 取 scale = 1 时结果一致（误差 1e-6 以内）",
+    [T_332_LIBRARY] = "attn_scaled_dot_product_attention（scale = 1）结果一致（1e-6 以内）",
     [T_332_SUMMARY] = "\n"
                       "一句话：两次矩阵乘法，中间夹一次按行的 softmax。",
     // ---- 3.4.1
@@ -149,7 +149,7 @@ const char *const text_zh[TEXT_COUNT] = {
         "  台阶：一个权重接近 1，其余接近 0，几乎没有梯度可学。\n"
         "  用 --saturation 可以看到 d_k = 8、64、512 的情形。",
     [T_341_STEP_CONTEXT] = "第六步：上下文向量，attn_weights_2 @ values",
-    [T_341_LIBRARY] = "SelfAttentionV1（种子 123）的 journey 一行就是这个向量（误差 1e-6 以内）",
+    [T_341_LIBRARY] = "SelfAttentionV1（种子 123）的 journey 一行就是它（误差 1e-6 以内）",
     [T_341_SUMMARY] = "\n"
                       "一句话：由学出来的矩阵决定拿什么去比较、交出什么内容。",
     // ---- 3.4.2
@@ -598,9 +598,10 @@ const char *const text_zh[TEXT_COUNT] = {
     // ---- figures
     [T_FIG_NONE] = "本程序编译时没有 cairo，画不了图。请安装 libcairo2-dev 后重新编译。",
     [T_FIG_WRITTEN] = "  %s",
+    [T_FIG_OTHER_LABELS] = "插图改用英文标注",
     [T_FIG_TITLE] = "本章插图",
     [T_FIG_1] = "简单自注意力：六个词元的注意力权重（每行和为 1）",
-    [T_FIG_2] = "一个查询、八个键，d_k = 64：缩放前后的权重（torch.randn，种子 %d）",
+    [T_FIG_2] = "一个查询、八个键，d_k = 64，缩放前后（种子 %d）",
     [T_FIG_2_RAW] = "softmax(分数)",
     [T_FIG_2_SCALED] = "softmax(分数 / sqrt(64))",
     [T_FIG_2_VALUE] = "注意力权重",
