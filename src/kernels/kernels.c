@@ -55,7 +55,7 @@ const struct attn_kernels *attn_kernels_select(attn_tier tier)
     const attn_tier wanted = tier == ATTN_TIER_AUTO ? attn_cpu_best_tier() : tier;
     for (int32_t i = 0; i < TABLES; i++) {
         if (tables[i]->tier == wanted) {
-            return attn_cpu_supports(wanted) ? tables[i] : NULL;
+            return tables[i];
         }
     }
     return NULL;

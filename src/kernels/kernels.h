@@ -59,8 +59,9 @@ struct attn_kernels {
     const struct attn_kernels_convert *convert;
 };
 
-// The tier's table (AUTO: the best that this machine runs); NULL where the machine or the build
-// cannot run it.
+// The tier's table (AUTO: that of the best tier); NULL where this build has none. Whether the machine
+// runs the tier was settled when the context was created: asking the CPU again costs microseconds in a
+// virtual machine.
 const struct attn_kernels *attn_kernels_select(attn_tier tier);
 
 // A masked pair in a strip of weights: the bits of -0.

@@ -86,7 +86,9 @@ struct ATTN_NAME(attn_kernels) {
     void (*hide_outside)(ATTN_REAL *score, int64_t row, int64_t keys, int64_t lanes,
                          const ATTN_REAL *begin, const ATTN_REAL *end);
 
-    // target = source * factor; every NaN becomes the same one.
+    // True where rows x columns elements hold neither NaN nor infinity.
+    bool (*finite)(const ATTN_REAL *source, int64_t source_row, int64_t rows, int64_t columns);
+    // target = source * factor; every NaN becomes the same one, a zero +0.
     void (*scale_row)(const ATTN_REAL *source, ATTN_REAL factor, ATTN_REAL *target, int64_t count);
     // total = fma(part, part_factor, total * total_factor)
     void (*merge_row)(ATTN_REAL *total, ATTN_REAL total_factor, const ATTN_REAL *part,

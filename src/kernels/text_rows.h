@@ -4,14 +4,40 @@
 
 #include "kernels/real.h"
 
-// NaN comes out as the one quiet NaN, whose bits do not depend on the instruction set.
+// Times 0, everything finite is a zero, and the sum of zeros is one.
+static bool finite(const real *source, int64_t source_row, int64_t rows, int64_t columns)
+{
+    vreal sum[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+    for (int64_t r = 0; r < rows; r++, source += source_row) {
+        int64_t c = 0;
+        for (; c + 4 * V_LANES <= columns; c += 4 * V_LANES) {
+            UNROLL for (int i = 0; i < 4; i++)
+            {
+                sum[i] = v_fma(v_load(source + c + i * V_LANES), v_zero(), sum[i]);
+            }
+        }
+        for (; c < columns; c += V_LANES) {
+            const int64_t part = columns - c < V_LANES ? columns - c : V_LANES;
+            sum[0] = v_fma(v_load_part(source + c, part), v_zero(), sum[0]);
+        }
+    }
+    const vreal all = v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]));
+    return !v_any(v_lt(v_zero(), v_select(v_eq(all, all), v_zero(), v_set1(1))));
+}
+
+// NaN comes out as the one quiet NaN, whose bits do not depend on the instruction set, and either zero
+// of the source as +0.
 static void scale_row(const real *source, real factor, real *target, int64_t count)
 {
     const vreal f = v_set1(factor), nan = v_set1((real)NAN);
-    for (int64_t i = 0; i < count; i += V_LANES) {
-        const int64_t part = count - i < V_LANES ? count - i : V_LANES;
-        const vreal x = v_mul(v_load_part(source + i, part), f);
-        v_store_part(target + i, v_select(v_eq(x, x), x, nan), part);
+    int64_t i = 0;
+    for (; i + V_LANES <= count; i += V_LANES) {
+        const vreal x = v_fma(v_load(source + i), f, v_zero());
+        v_store(target + i, v_select(v_eq(x, x), x, nan));
+    }
+    if (i < count) {
+        const vreal x = v_fma(v_load_part(source + i, count - i), f, v_zero());
+        v_store_part(target + i, v_select(v_eq(x, x), x, nan), count - i);
     }
 }
 

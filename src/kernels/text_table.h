@@ -20,6 +20,7 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .dropout = dropout,
     .adjust = adjust,
     .hide_outside = hide_outside,
+    .finite = finite,
     .scale_row = scale_row,
     .merge_row = merge_row,
     .exp = map_exp,

@@ -171,39 +171,27 @@ static void add_values(const plan_t *plan, const scratch_t *scratch, const strip
     plan->kernels->tile(&product, rows, columns, end - begin);
 }
 
-// Where only the shape of the mask hides pairs, a few rows at a time see all keys of a middle range;
-// only the ragged ends have to look at each weight. Ranges that no row sees are left out.
+// Rows [row, row + rows) where the shape of the mask hides pairs: no further than any of them sees.
+// Times a value that is finite, a hidden weight, which is -0, adds nothing; only where a value is not
+// does each weight have to be looked at.
 static void add_ragged_values(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
-                              rows_view_t value, const block_t *part, attn_tile_start start)
+                              rows_view_t value, const block_t *part, attn_tile_start start,
+                              attn_tile_select select)
 {
     enum { FEW = 12 };
     for (int64_t row = 0; row < strip->rows; row += FEW) {
         const int64_t rows = attn_min(FEW, strip->rows - row);
-        int64_t begin = part->end, all_begin = part->begin;
-        int64_t end = part->begin, all_end = part->end;
+        int64_t begin = part->end, end = part->begin;
         for (int64_t l = row; l < row + rows; l++) {
-            begin = attn_min(begin, strip->begin[l]);
-            end = attn_max(end, strip->end[l]);
-            all_begin = attn_max(all_begin, strip->begin[l]);
-            all_end = attn_min(all_end, strip->end[l]);
+            if (strip->begin[l] < strip->end[l]) {
+                begin = attn_min(begin, strip->begin[l]);
+                end = attn_max(end, strip->end[l]);
+            }
         }
         begin = attn_max(begin, part->begin);
         end = attn_max(attn_min(end, part->end), begin);
-        all_begin = attn_min(all_begin, end);
-        all_end = attn_max(all_end, all_begin);
-        attn_tile_start next = start;
-        if (begin < all_begin || all_begin == all_end) {
-            add_values(plan, scratch, strip, value, part, row, rows, begin, all_begin, next,
-                       ATTN_TILE_HIDDEN_A);
-            next = ATTN_TILE_ADD;
-        }
-        if (all_begin < all_end) {
-            add_values(plan, scratch, strip, value, part, row, rows, all_begin, all_end, next,
-                       ATTN_TILE_ALL);
-        }
-        if (all_end < end) {
-            add_values(plan, scratch, strip, value, part, row, rows, all_end, end, ATTN_TILE_ADD,
-                       ATTN_TILE_HIDDEN_A);
+        if (begin < end || start == ATTN_TILE_ZERO) {
+            add_values(plan, scratch, strip, value, part, row, rows, begin, end, start, select);
         }
     }
 }
@@ -223,11 +211,16 @@ static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
     if (!part->hidden) {
         add_values(plan, scratch, strip, value, part, 0, strip->rows, part->begin, part->end, start,
                    ATTN_TILE_ALL);
-    } else if (plan->masks_by_element) {
+        return;
+    }
+    const bool finite = plan->kernels->finite(value.data, value.stride, part->end - part->begin,
+                                              plan->problem->value_dim);
+    const attn_tile_select select = finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A;
+    if (plan->masks_by_element) {
         add_values(plan, scratch, strip, value, part, 0, strip->rows, part->begin, part->end, start,
-                   ATTN_TILE_HIDDEN_A);
+                   select);
     } else {
-        add_ragged_values(plan, scratch, strip, value, part, start);
+        add_ragged_values(plan, scratch, strip, value, part, start, select);
     }
 }
 
