@@ -9,4 +9,9 @@
 attn_status attn_fail(attn_error *error, attn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// clang's analyzer does not look into variadic functions: it is told what the result is.
+#ifdef __clang_analyzer__
+#define attn_fail(error, status, ...) (attn_fail(error, status, __VA_ARGS__), (status))
+#endif
+
 #endif

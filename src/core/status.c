@@ -42,7 +42,7 @@ const char *attn_status_name(attn_status status)
     return is_known(status) ? statuses[status].name : "unknown status";
 }
 
-attn_status attn_fail(attn_error *error, attn_status status, const char *format, ...)
+attn_status(attn_fail)(attn_error *error, attn_status status, const char *format, ...)
 {
     if (error) {
         // Not straight into error->text: an argument may be that text, being wrapped.
