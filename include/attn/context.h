@@ -46,7 +46,8 @@ typedef struct attn_executor {
 //   serial:          the calling thread alone.
 //   pthreads:        `threads` plain POSIX threads (the one that thread sanitizer understands).
 //   pthreadpool:     an own pool of `threads` threads from the pthreadpool library.
-//   pthreadpool_use: the caller's `pthreadpool_t`, which must outlive the executor.
+//   pthreadpool_use: the caller's `pthreadpool_t`, which must outlive the executor. The library must
+//                    not be called from inside a task that the caller runs on the same pool.
 // threads = 0 means the number of CPUs in this process's affinity mask.
 // Errors: INVALID_ARGUMENT (threads < 0 or > 4096), OUT_OF_MEMORY, NOT_SUPPORTED (built without
 // pthreadpool), STATE (the system refused a thread).

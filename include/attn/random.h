@@ -59,7 +59,11 @@ ATTN_API attn_status attn_rand(attn_generator *generator, const attn_tensor *out
 ATTN_API attn_status attn_uniform(attn_generator *generator, double from, double to,
                                   const attn_tensor *out, attn_error *error);
 
-// Standard normal: torch.randn, including its two paths (fewer than 16 values; 16 and more).
+// Standard normal: torch.randn, including its two paths. Fewer than 16 values (computed in double)
+// have torch's bits. From 16 values on, they have the bits of torch's scalar kernels
+// (ATEN_CPU_CAPABILITY=default) with glibc 2.36, and are within 3 units in the last place of them
+// with any libm that is good to one. torch's AVX2 kernels round the angle otherwise: they differ by up
+// to 1.25 * 2^-21 times the radius of the Box-Muller pair.
 ATTN_API attn_status attn_randn(attn_generator *generator, const attn_tensor *out,
                                 attn_error *error);
 
@@ -72,8 +76,9 @@ ATTN_API attn_status attn_bernoulli(attn_generator *generator, double p, const a
 ATTN_API attn_status attn_dropout_mask(attn_generator *generator, double p, const attn_tensor *out,
                                        attn_error *error);
 
-// Integers low + u32 mod (high - low) (int64 or int32), 0 < high - low <= 2^32: torch.randint.
-// Ranges of 2^32 and more use the 64-bit draw as torch does.
+// Integers low + draw mod (high - low), low < high, into int64 or int32: torch.randint. The draw has
+// 32 bits; for an int64 output and a range of 2^32 or more it has 64, as in torch 1.13 (later ones
+// take 64 from 2^28 on).
 ATTN_API attn_status attn_randint(attn_generator *generator, int64_t low, int64_t high,
                                   const attn_tensor *out, attn_error *error);
 
@@ -81,7 +86,8 @@ ATTN_API attn_status attn_randint(attn_generator *generator, int64_t low, int64_
 ATTN_API attn_status attn_randperm(attn_generator *generator, const attn_tensor *out,
                                    attn_error *error);
 
-// Linear's default: uniform in +-1/sqrt(fan_in) (kaiming uniform with a = sqrt(5)).
+// Linear's default: uniform in +-1/sqrt(fan_in) (kaiming uniform with a = sqrt(5)). In float32 this
+// bound has the bits of torch's longer formula for every fan_in up to 200000.
 ATTN_API attn_status attn_kaiming_uniform(attn_generator *generator, int64_t fan_in,
                                           const attn_tensor *out, attn_error *error);
 

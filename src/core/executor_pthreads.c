@@ -1,5 +1,6 @@
 // An executor of plain POSIX threads. The calling thread is worker 0; the others wait for loops,
-// spinning for some microseconds before they sleep.
+// spinning for some tens of microseconds before they
+// sleep.
 //
 // A loop is open while jobs are left to take. A thread joins it only while it is open, and the
 // caller returns when the loop is closed and everyone who joined has left: a thread that wakes up
@@ -72,10 +73,12 @@ attn_status attn_executor_pthreads(int32_t threads, attn_executor *executor, att
         const int refused = start_member(pool, pool->workers);
         if (refused) {
             const int started = pool->workers;
+            char reason[128] = "";
+            strerror_r(refused, reason, sizeof reason);
             pool_destroy(pool);
             return attn_fail(error, ATTN_ERR_STATE,
-                             "executor_pthreads: the system refused thread %d of %d: %s", started,
-                             threads, strerror(refused));
+                             "executor_pthreads: the system refused thread %d of %d: %s",
+                             started + 1, threads, reason);
         }
         pool->workers++;
     }
@@ -86,14 +89,18 @@ attn_status attn_executor_pthreads(int32_t threads, attn_executor *executor, att
     return ATTN_OK;
 }
 
-// Signals stay with the program's own threads.
+// Signals from outside stay with the program's own threads; those for a thread's own faults do not.
 static int start_member(struct pool *pool, int32_t worker)
 {
     struct member *member = &pool->members[worker - 1];
     *member = (struct member){.pool = pool, .worker = worker};
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT};
+    sigset_t outside, before;
+    sigfillset(&outside);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        sigdelset(&outside, faults[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &outside, &before);
     const int refused = pthread_create(&member->thread, NULL, member_main, member);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return refused;

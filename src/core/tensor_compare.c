@@ -27,6 +27,9 @@ attn_status attn_tensor_compare(const attn_tensor *actual, const attn_tensor *ex
                                 double absolute, double relative, attn_comparison *comparison,
                                 attn_error *error)
 {
+    if (!comparison) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "compare: comparison is NULL");
+    }
     const attn_status status = check_comparable(actual, expected, absolute, relative, error);
     if (status != ATTN_OK) {
         return status;

@@ -132,6 +132,9 @@ static void copy_elements(const attn_tensor *source, const attn_tensor *target)
 attn_status attn_tensor_contiguous(const attn_context *context, const attn_tensor *tensor,
                                    attn_tensor *result, attn_error *error)
 {
+    if (!result) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "contiguous: result is NULL");
+    }
     attn_status status = attn_tensor_check(tensor, "contiguous", error);
     if (status != ATTN_OK) {
         return status;
@@ -150,6 +153,10 @@ attn_status attn_tensor_reshape(const attn_context *context, const attn_tensor *
                                 int32_t ndim, const int64_t *shape, attn_tensor *result,
                                 bool *copied, attn_error *error)
 {
+    if (!result || !copied) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "reshape: %s is NULL",
+                         result ? "copied" : "result");
+    }
     attn_error refused;
     attn_tensor viewed;
     attn_status status = attn_view_named("reshape", tensor, ndim, shape, &viewed, &refused);
@@ -174,13 +181,13 @@ attn_status attn_tensor_reshape(const attn_context *context, const attn_tensor *
 // ---- cat and stack ------------------------------------------------------------------------------
 
 static attn_status check_parts(const char *name, const attn_tensor *tensors, int64_t count,
-                               attn_error *error);
+                               const attn_tensor *result, attn_error *error);
 static void put_part(const attn_tensor *part, const attn_tensor *whole, int32_t dim, int64_t start);
 
 attn_status attn_tensor_cat(const attn_context *context, const attn_tensor *tensors, int64_t count,
                             int32_t dim, attn_tensor *result, attn_error *error)
 {
-    attn_status status = check_parts("cat", tensors, count, error);
+    attn_status status = check_parts("cat", tensors, count, result, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -220,7 +227,7 @@ attn_status attn_tensor_cat(const attn_context *context, const attn_tensor *tens
 attn_status attn_tensor_stack(const attn_context *context, const attn_tensor *tensors,
                               int64_t count, int32_t dim, attn_tensor *result, attn_error *error)
 {
-    attn_status status = check_parts("stack", tensors, count, error);
+    attn_status status = check_parts("stack", tensors, count, result, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -255,8 +262,11 @@ attn_status attn_tensor_stack(const attn_context *context, const attn_tensor *te
 }
 
 static attn_status check_parts(const char *name, const attn_tensor *tensors, int64_t count,
-                               attn_error *error)
+                               const attn_tensor *result, attn_error *error)
 {
+    if (!result) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "%s: result is NULL", name);
+    }
     if (!tensors || count < 1) {
         return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "%s: at least one tensor is needed",
                          name);

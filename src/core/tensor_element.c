@@ -130,7 +130,7 @@ void attn_row_store(attn_dtype dtype, void *first, int64_t stride, int64_t count
 
 double attn_tensor_get(const attn_tensor *tensor, const int64_t *index)
 {
-    if (attn_tensor_check(tensor, "get", NULL) != ATTN_OK) {
+    if (attn_tensor_check(tensor, "get", NULL) != ATTN_OK || (tensor->ndim > 0 && !index)) {
         return (double)NAN;
     }
     int64_t offset = 0;

@@ -3,9 +3,7 @@
 // and, from 16 values on, blocks of 16 in the tensor's own precision.
 //
 // The blocks use libm's log, cos and sin (and the correctly rounded sqrt), as torch's scalar kernels
-// do. With glibc 2.36 these are within 1 unit in the last place, and the float32 values then equal
-// those kernels' bits; torch's AVX2 kernels, which have functions of their own, differ from them in
-// the last bits.
+// do. What that promises is written at attn_randn in attn/random.h.
 #include <math.h>
 
 #include "core/element.h"

@@ -237,6 +237,7 @@ static void elements_are_read_as_double(void **state)
     assert_true(isnan(attn_tensor_get(&tensor, (const int64_t[]){2, 0})));
     assert_true(isnan(attn_tensor_get(&tensor, (const int64_t[]){0, -1})));
     assert_true(isnan(attn_tensor_get(NULL, (const int64_t[]){0, 0})));
+    assert_true(isnan(attn_tensor_get(&tensor, NULL)));
     tensor = attn_tensor_wrap(floats, ATTN_F32, 0, NULL);
     assert_true(attn_tensor_get(&tensor, NULL) == 1);
     uint16_t halves[] = {0x3c00, 0x3f80};

@@ -200,6 +200,8 @@ static void wrong_comparisons_are_refused(void **state)
                  attn_tensor_compare(NULL, &a, 0, 0, &found, &error));
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "compare: expected: the tensor is NULL",
                  attn_tensor_compare(&a, NULL, 0, 0, &found, &error));
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "compare: comparison is NULL",
+                 attn_tensor_compare(&a, &a, 0, 0, NULL, &error));
     assert_int_equal(attn_tensor_compare(&a, &a, 0, (double)NAN, &found, &error),
                      ATTN_ERR_INVALID_ARGUMENT);
     assert_int_equal(found.count, 7);

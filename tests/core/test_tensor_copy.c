@@ -315,6 +315,13 @@ static void wrong_parts_are_refused(void **state)
                  attn_tensor_stack(context, parts, 2, -4, &result, &error));
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "cat: at least one tensor is needed",
                  attn_tensor_cat(context, parts, 0, 0, &result, &error));
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "cat: result is NULL",
+                 attn_tensor_cat(context, parts, 2, 0, NULL, &error));
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "contiguous: result is NULL",
+                 attn_tensor_contiguous(context, parts, NULL, &error));
+    ASSERT_FAILS(
+        ATTN_ERR_INVALID_ARGUMENT, "reshape: copied is NULL",
+        attn_tensor_reshape(context, parts, 1, (const int64_t[]){6}, &result, NULL, &error));
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "stack: at least one tensor is needed",
                  attn_tensor_stack(context, NULL, 1, 0, &result, &error));
     parts[1] = wrap(1, (const int64_t[]){3});

@@ -1,7 +1,6 @@
 // Every stream of golden/rng.safetensors: recorded from torch, named by call, seed and size.
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "attn/random.h"
 #include "golden.h"
@@ -200,8 +199,17 @@ static void few_normals(void **state)
     }
 }
 
-// 16 values and more, recorded from torch's scalar kernels, which call libm: the same bits with the
-// libm that they used. Another one may differ by a unit in the last place in each function.
+// 16 values and more are torch's scalar kernels on this machine's libm. glibc 2.36 gives the recorded
+// bits; another libm may differ by a unit in the last place in each function.
+static void check_normals(attn_tensor *out, const attn_tensor *expected)
+{
+    const attn_comparison found = compare_and_end(out, expected);
+    assert_true(found.max_ulp <= 3);
+#if defined(__GLIBC__) && __GLIBC__ == 2 && __GLIBC_MINOR__ == 36
+    assert_true(found.equal_bits);
+#endif
+}
+
 static void blocks_of_normals(void **state)
 {
     (void)state;
@@ -212,7 +220,7 @@ static void blocks_of_normals(void **state)
             attn_error error;
             const attn_tensor expected = begin(formats[f], seeds[s], &out);
             ASSERT_OK(attn_randn(generator, &out, &error));
-            check_bits(&out, &expected);
+            check_normals(&out, &expected);
         }
     }
 }
@@ -255,7 +263,7 @@ static void pairs_across_calls(void **state)
             const attn_tensor part = part_of(&out, ends[i], ends[i + 1]);
             ASSERT_OK(attn_randn(generator, &part, &error));
         }
-        check_bits(&out, &expected);
+        check_normals(&out, &expected);
     }
 }
 
