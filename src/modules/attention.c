@@ -39,10 +39,10 @@ static attn_var with_head(attn_var x)
 }
 
 attn_var attn_attend_single_head(const attn_module *module, const attn_module_call *call,
-                                 const char *prefix, int64_t head, attn_var queries, attn_var keys,
-                                 attn_var values)
+                                 const char *prefix, int64_t head, attn_qkv_vars projected)
 {
     // queries, keys, values: (T, D) or (B, T, D)
+    const attn_var queries = projected.queries, keys = projected.keys, values = projected.values;
     attn_sdpa_desc desc;
     const attn_var context = attn_attend(module, call, head, with_head(queries), with_head(keys),
                                          with_head(values), &desc);

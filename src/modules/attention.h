@@ -13,8 +13,7 @@ attn_var attn_attend(const attn_module *module, const attn_module_call *call, in
 // The same for one head without a head dimension, with its trace: (T, D) or (B, T, D) each. `prefix`
 // stands before the names in the trace.
 attn_var attn_attend_single_head(const attn_module *module, const attn_module_call *call,
-                                 const char *prefix, int64_t head, attn_var queries, attn_var keys,
-                                 attn_var values);
+                                 const char *prefix, int64_t head, attn_qkv_vars projected);
 
 // What a single head projects from and to.
 attn_qkv_widths attn_single_head_widths(const attn_attention_config *config);

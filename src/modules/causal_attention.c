@@ -45,10 +45,8 @@ static attn_var forward(attn_module *module, const attn_module_call *call)
     const struct causal_attention *self = (const struct causal_attention *)module;
 
     // 1. query, key and value projections
-    const attn_var queries = attn_project(&self->qkv.query, call->input);
-    const attn_var keys = attn_project(&self->qkv.key, call->input);
-    const attn_var values = attn_project(&self->qkv.value, call->input);
+    const attn_qkv_vars projected = attn_project_qkv(&self->qkv, call->input, call->input);
 
     // 2. attention: masked, with dropout
-    return attn_attend_single_head(module, call, "", 0, queries, keys, values);
+    return attn_attend_single_head(module, call, "", 0, projected);
 }

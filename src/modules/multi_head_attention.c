@@ -89,17 +89,15 @@ static attn_var forward(attn_module *module, const attn_module_call *call)
     const attn_var source = call->context.tape ? with_batch(call->context) : x;
 
     // 1. query, key and value projections: (B, T, H * D)
-    attn_var queries = attn_project(&self->qkv.query, x);
-    attn_var keys = attn_project(&self->qkv.key, source);
-    attn_var values = attn_project(&self->qkv.value, source);
-    attn_trace_record(trace, "", "queries", queries);
-    attn_trace_record(trace, "", "keys", keys);
-    attn_trace_record(trace, "", "values", values);
+    const attn_qkv_vars projected = attn_project_qkv(&self->qkv, x, source);
+    attn_trace_record(trace, "", "queries", projected.queries);
+    attn_trace_record(trace, "", "keys", projected.keys);
+    attn_trace_record(trace, "", "values", projected.values);
 
     // 2. split into heads: (B, H, T, D)
-    queries = split_heads(queries, config->num_heads);
-    keys = split_heads(keys, attn_config_kv_heads(config));
-    values = split_heads(values, attn_config_kv_heads(config));
+    attn_var queries = split_heads(projected.queries, config->num_heads);
+    attn_var keys = split_heads(projected.keys, attn_config_kv_heads(config));
+    const attn_var values = split_heads(projected.values, attn_config_kv_heads(config));
     attn_trace_record(trace, "", "queries.heads", queries);
     attn_trace_record(trace, "", "keys.heads", keys);
     attn_trace_record(trace, "", "values.heads", values);

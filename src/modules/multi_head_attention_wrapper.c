@@ -103,12 +103,11 @@ static attn_var forward(attn_module *module, const attn_module_call *call)
         format_prefix(head, prefix);
 
         // 1. query, key and value projections of this head
-        const attn_var queries = attn_project(&self->heads[head].query, call->input);
-        const attn_var keys = attn_project(&self->heads[head].key, call->input);
-        const attn_var values = attn_project(&self->heads[head].value, call->input);
+        const attn_qkv_vars projected =
+            attn_project_qkv(&self->heads[head], call->input, call->input);
 
         // 2. attention: masked, with dropout
-        contexts[head] = attn_attend_single_head(module, call, prefix, head, queries, keys, values);
+        contexts[head] = attn_attend_single_head(module, call, prefix, head, projected);
     }
 
     // 3. concatenation

@@ -24,6 +24,13 @@ attn_var attn_project(const attn_projection *projection, attn_var input)
     return attn_linear(input, weight, bias);
 }
 
+attn_qkv_vars attn_project_qkv(const attn_qkv *qkv, attn_var input, attn_var source)
+{
+    return (attn_qkv_vars){.queries = attn_project(&qkv->query, input),
+                           .keys = attn_project(&qkv->key, source),
+                           .values = attn_project(&qkv->value, source)};
+}
+
 attn_status attn_register_qkv(attn_module *module, const char *prefix, attn_qkv_widths widths,
                               attn_qkv *qkv, attn_error *error)
 {

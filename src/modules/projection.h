@@ -22,6 +22,14 @@ typedef struct attn_qkv {
     attn_projection query, key, value;
 } attn_qkv;
 
+// What they give: (..., T, width) each.
+typedef struct attn_qkv_vars {
+    attn_var queries, keys, values;
+} attn_qkv_vars;
+
+// Queries from `input`; keys and values from `source`, which is `input` in self-attention.
+attn_qkv_vars attn_project_qkv(const attn_qkv *qkv, attn_var input, attn_var source);
+
 // Widths of what goes in (query side, key and value side) and of what comes out.
 typedef struct attn_qkv_widths {
     int64_t in, in_context, out, out_context;

@@ -52,10 +52,11 @@ static attn_var forward(attn_module *module, const attn_module_call *call)
     const attn_var x = call->input;
 
     // 1. query, key and value projections
-    const attn_var queries = attn_matmul(x, attn_parameter_var(x.tape, self->W_query));
-    const attn_var keys = attn_matmul(x, attn_parameter_var(x.tape, self->W_key));
-    const attn_var values = attn_matmul(x, attn_parameter_var(x.tape, self->W_value));
+    const attn_qkv_vars projected = {
+        .queries = attn_matmul(x, attn_parameter_var(x.tape, self->W_query)),
+        .keys = attn_matmul(x, attn_parameter_var(x.tape, self->W_key)),
+        .values = attn_matmul(x, attn_parameter_var(x.tape, self->W_value))};
 
     // 2. attention
-    return attn_attend_single_head(module, call, "", 0, queries, keys, values);
+    return attn_attend_single_head(module, call, "", 0, projected);
 }

@@ -43,10 +43,8 @@ static attn_var forward(attn_module *module, const attn_module_call *call)
     const struct self_attention_v2 *self = (const struct self_attention_v2 *)module;
 
     // 1. query, key and value projections
-    const attn_var queries = attn_project(&self->qkv.query, call->input);
-    const attn_var keys = attn_project(&self->qkv.key, call->input);
-    const attn_var values = attn_project(&self->qkv.value, call->input);
+    const attn_qkv_vars projected = attn_project_qkv(&self->qkv, call->input, call->input);
 
     // 2. attention
-    return attn_attend_single_head(module, call, "", 0, queries, keys, values);
+    return attn_attend_single_head(module, call, "", 0, projected);
 }

@@ -94,6 +94,22 @@ attn_module *make_module(const attn_context *context, const char *variant,
     return module;
 }
 
+double training_loss(const training *t)
+{
+    attn_error error;
+    attn_tape_reset(t->tape);
+    attn_optimizer_zero_grad(t->optimizer);
+    attn_module_call call;
+    attn_module_call_init(&call);
+    call.input = attn_input(t->tape, &t->x, false);
+    call.generator = t->generator;
+    const attn_var output = attn_module_forward(t->module, &call);
+    const attn_var loss = attn_mse_loss(output, attn_input(t->tape, &t->target, false));
+    ASSERT_OK(attn_backward(loss, &error));
+    ASSERT_OK(attn_optimizer_check_finite(t->optimizer, loss, &error));
+    return attn_item(loss);
+}
+
 attn_tensor converted(const attn_context *context, const attn_tensor *source, attn_dtype dtype)
 {
     attn_error error;

@@ -27,6 +27,17 @@ void case_load(const module_case *from, attn_module *module);
 attn_module *make_module(const attn_context *context, const char *variant,
                          const attn_attention_config *config, attn_generator *generator);
 
+// The parts of a training and one forward and backward of it, from a reset tape and zero gradients to
+// the mean squared error, which it returns.
+typedef struct training {
+    attn_module *module;
+    attn_generator *generator;
+    attn_optimizer *optimizer;
+    attn_tape *tape;
+    attn_tensor x, target;
+} training;
+double training_loss(const training *t);
+
 // A copy of a tensor in another dtype; destroy it.
 attn_tensor converted(const attn_context *context, const attn_tensor *source, attn_dtype dtype);
 

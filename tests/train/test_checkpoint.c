@@ -16,7 +16,7 @@ static char path[64];
 
 // ---- a training with everything that a checkpoint holds ------------------------------------------
 
-typedef struct training {
+typedef struct full_training {
     const attn_context *context;
     attn_module *modules[2]; // dropout from the generator, dropout by position
     attn_generator *generators[2];
@@ -24,12 +24,12 @@ typedef struct training {
     attn_tape *tape;
     int64_t cursor[2];
     attn_checkpoint checkpoint;
-} training;
+} full_training;
 
-static training begin(const attn_context *context, attn_optimizer_kind kind)
+static full_training begin(const attn_context *context, attn_optimizer_kind kind)
 {
     attn_error error;
-    training t = {.context = context, .cursor = {100, 200}};
+    full_training t = {.context = context, .cursor = {100, 200}};
     attn_attention_config config;
     attn_attention_config_init(&config);
     config.d_in = 4;
@@ -61,7 +61,7 @@ static training begin(const attn_context *context, attn_optimizer_kind kind)
     return t;
 }
 
-static void end(training *t)
+static void end(full_training *t)
 {
     attn_tape_destroy(t->tape);
     attn_optimizer_destroy(t->optimizer);
@@ -71,7 +71,7 @@ static void end(training *t)
     }
 }
 
-static const attn_checkpoint *checkpoint_of(training *t)
+static const attn_checkpoint *checkpoint_of(full_training *t)
 {
     attn_checkpoint_init(&t->checkpoint);
     t->checkpoint.optimizer = t->optimizer;
@@ -85,7 +85,7 @@ static const attn_checkpoint *checkpoint_of(training *t)
 }
 
 // Twelve normals and one more: the generator keeps a second one of a pair for the next step.
-static void step(training *t)
+static void step(full_training *t)
 {
     attn_error error;
     attn_tensor x, extra;
@@ -115,7 +115,7 @@ static void step(training *t)
     attn_tensor_destroy(t->context, &x);
 }
 
-static void assert_same_state(training *a, training *b)
+static void assert_same_state(full_training *a, full_training *b)
 {
     for (int64_t i = 0; i < attn_optimizer_parameter_count(a->optimizer); i++) {
         assert_same_bits(&attn_optimizer_parameter(a->optimizer, i)->value,
@@ -148,7 +148,7 @@ static void resume(attn_optimizer_kind kind)
     attn_error error;
     test_allocator allocator;
     attn_context *context = test_context_on(&allocator);
-    training whole = begin(context, kind), stopped = begin(context, kind);
+    full_training whole = begin(context, kind), stopped = begin(context, kind);
     for (int n = 0; n < 12; n++) {
         step(&whole);
     }
@@ -161,7 +161,7 @@ static void resume(attn_optimizer_kind kind)
     ASSERT_OK(attn_checkpoint_save(context, path, checkpoint_of(&stopped), &error));
     end(&stopped);
 
-    training resumed = begin(context, kind);
+    full_training resumed = begin(context, kind);
     step(&resumed); // whatever it was before
     const uint64_t version = attn_optimizer_parameter(resumed.optimizer, 0)->version;
     ASSERT_OK(attn_checkpoint_load(context, path, checkpoint_of(&resumed), &error));
@@ -192,7 +192,7 @@ static void resume_sgd(void **state)
 }
 
 // Loading `checkpoint` must fail so and change nothing in `t`, of which `same` is a twin.
-static void load_refused(training *t, training *same, const attn_checkpoint *checkpoint,
+static void load_refused(full_training *t, full_training *same, const attn_checkpoint *checkpoint,
                          attn_status expected, const char *text)
 {
     attn_error error;
@@ -206,10 +206,10 @@ static void strict_loading(void **state)
     attn_error error;
     test_allocator allocator;
     attn_context *context = test_context_on(&allocator);
-    training saved = begin(context, ATTN_OPTIMIZER_ADAMW);
-    training t = begin(context, ATTN_OPTIMIZER_ADAMW);
-    training same = begin(context, ATTN_OPTIMIZER_ADAMW);
-    training other = begin(context, ATTN_OPTIMIZER_SGD);
+    full_training saved = begin(context, ATTN_OPTIMIZER_ADAMW);
+    full_training t = begin(context, ATTN_OPTIMIZER_ADAMW);
+    full_training same = begin(context, ATTN_OPTIMIZER_ADAMW);
+    full_training other = begin(context, ATTN_OPTIMIZER_SGD);
     step(&saved);
     ASSERT_OK(attn_checkpoint_save(context, path, checkpoint_of(&saved), &error));
 
@@ -249,7 +249,7 @@ static void strict_loading(void **state)
                  attn_checkpoint_load(context, path, checkpoint_of(&t), &error));
     step(&t);
     ASSERT_OK(attn_checkpoint_save(context, path, checkpoint_of(&t), &error));
-    training small = begin(context, ATTN_OPTIMIZER_ADAMW);
+    full_training small = begin(context, ATTN_OPTIMIZER_ADAMW);
     ASSERT_FAILS(ATTN_ERR_FORMAT, "checkpoint: the file holds 50 tensors, 47 are known",
                  attn_checkpoint_load(context, path, checkpoint_of(&small), &error));
     assert_same_state(&small, &same);
@@ -281,7 +281,7 @@ static void impossible_generator(void **state)
     attn_error error;
     test_allocator allocator;
     attn_context *context = test_context_on(&allocator);
-    training t = begin(context, ATTN_OPTIMIZER_SGD), same = begin(context, ATTN_OPTIMIZER_SGD);
+    full_training t = begin(context, ATTN_OPTIMIZER_SGD), same = begin(context, ATTN_OPTIMIZER_SGD);
     step(&t);
     step(&same);
     ASSERT_OK(attn_checkpoint_save(context, path, checkpoint_of(&t), &error));
@@ -340,8 +340,8 @@ static void failing_allocator(void **state)
             attn_error error;
             test_allocator allocator;
             attn_context *context = test_context_on(&allocator);
-            training t = begin(context, ATTN_OPTIMIZER_SGD);
-            training same = begin(context, ATTN_OPTIMIZER_SGD);
+            full_training t = begin(context, ATTN_OPTIMIZER_SGD);
+            full_training same = begin(context, ATTN_OPTIMIZER_SGD);
             ASSERT_OK(attn_checkpoint_save(context, path, checkpoint_of(&t), &error));
             step(&t);
             step(&same);

@@ -13,26 +13,21 @@
 
 enum { STEPS = 50 };
 
-typedef struct training {
+typedef struct run {
     test_allocator allocator;
     attn_context *context;
     module_case from;
-    const char *name;
     attn_dtype dtype;
-    attn_generator *generator;
-    attn_module *module;
-    attn_optimizer *optimizer;
-    attn_tape *tape;
-    attn_tensor x, target;
-} training;
+    training parts;
+} run;
 
-static double number(const training *t, const char *key, double otherwise)
+static double number(const run *t, const char *key, double otherwise)
 {
     const char *text = attn_safetensors_metadata(t->from.file, key);
     return text ? strtod(text, NULL) : otherwise;
 }
 
-static void make_optimizer(training *t)
+static void make_optimizer(run *t)
 {
     attn_error error;
     attn_optimizer_config config;
@@ -46,18 +41,18 @@ static void make_optimizer(training *t)
     }
     config.learning_rate = number(t, "optimizer.lr", 0);
     config.weight_decay = number(t, "optimizer.weight_decay", 0);
-    ASSERT_OK(attn_optimizer_create(t->context, &config, &t->optimizer, &error));
-    ASSERT_OK(attn_optimizer_add_module(t->optimizer, "", t->module, &error));
+    ASSERT_OK(attn_optimizer_create(t->context, &config, &t->parts.optimizer, &error));
+    ASSERT_OK(attn_optimizer_add_module(t->parts.optimizer, "", t->parts.module, &error));
 }
 
 // Weights, x and target are drawn in this order, and then the dropout masks: the generator must stand
 // where torch's stood, though x and target come from the file.
-static void draw_initial_state(training *t)
+static void draw_initial_state(run *t)
 {
     attn_error error;
-    ASSERT_OK(
-        attn_generator_create(t->context, (uint64_t)number(t, "seed", 0), &t->generator, &error));
-    attn_module *drawn = case_module(t->context, &t->from, ATTN_F32, t->generator);
+    ASSERT_OK(attn_generator_create(t->context, (uint64_t)number(t, "seed", 0), &t->parts.generator,
+                                    &error));
+    attn_module *drawn = case_module(t->context, &t->from, ATTN_F32, t->parts.generator);
     attn_named_tensor state[8];
     attn_module_state(drawn, state);
     for (int64_t i = 0; i < attn_module_parameter_count(drawn); i++) {
@@ -66,61 +61,43 @@ static void draw_initial_state(training *t)
         const attn_tensor expected = golden_tensor(t->from.file, name);
         assert_same_bits(&state[i].tensor, &expected, name);
     }
-    t->module = case_module(t->context, &t->from, t->dtype, NULL);
-    ASSERT_OK(attn_module_load_state(t->module, state, attn_module_parameter_count(drawn), false,
-                                     &error));
+    t->parts.module = case_module(t->context, &t->from, t->dtype, NULL);
+    ASSERT_OK(attn_module_load_state(t->parts.module, state, attn_module_parameter_count(drawn),
+                                     false, &error));
     attn_module_destroy(drawn);
     const attn_tensor x = golden_tensor(t->from.file, "x");
     const attn_tensor target = golden_tensor(t->from.file, "target");
     attn_tensor scratch = converted(t->context, &x, ATTN_F32);
-    ASSERT_OK(attn_randn(t->generator, &scratch, &error));
+    ASSERT_OK(attn_randn(t->parts.generator, &scratch, &error));
     assert_close(&scratch, &x, 1e-6, 1e-6, "x");
-    ASSERT_OK(attn_randn(t->generator, &scratch, &error));
+    ASSERT_OK(attn_randn(t->parts.generator, &scratch, &error));
     assert_close(&scratch, &target, 1e-6, 1e-6, "target");
     attn_tensor_destroy(t->context, &scratch);
-    t->x = converted(t->context, &x, t->dtype);
-    t->target = converted(t->context, &target, t->dtype);
+    t->parts.x = converted(t->context, &x, t->dtype);
+    t->parts.target = converted(t->context, &target, t->dtype);
 }
 
-static void begin(training *t, const char *name, attn_dtype dtype)
+static void begin(run *t, const char *name, attn_dtype dtype)
 {
     attn_error error;
-    t->name = name;
     t->dtype = dtype;
     t->context = test_context_on(&t->allocator);
     t->from = case_open(t->context, name);
     draw_initial_state(t);
     make_optimizer(t);
-    ASSERT_OK(attn_tape_create(t->context, &t->tape, &error));
+    ASSERT_OK(attn_tape_create(t->context, &t->parts.tape, &error));
 }
 
-static void end(training *t)
+static void end(run *t)
 {
-    attn_tape_destroy(t->tape);
-    attn_optimizer_destroy(t->optimizer);
-    attn_tensor_destroy(t->context, &t->target);
-    attn_tensor_destroy(t->context, &t->x);
-    attn_module_destroy(t->module);
-    attn_generator_destroy(t->generator);
+    attn_tape_destroy(t->parts.tape);
+    attn_optimizer_destroy(t->parts.optimizer);
+    attn_tensor_destroy(t->context, &t->parts.target);
+    attn_tensor_destroy(t->context, &t->parts.x);
+    attn_module_destroy(t->parts.module);
+    attn_generator_destroy(t->parts.generator);
     case_close(&t->from);
     test_context_end(t->context, &t->allocator);
-}
-
-// One forward and backward; the loss.
-static double step(training *t)
-{
-    attn_error error;
-    attn_tape_reset(t->tape);
-    attn_optimizer_zero_grad(t->optimizer);
-    attn_module_call call;
-    attn_module_call_init(&call);
-    call.input = attn_input(t->tape, &t->x, false);
-    call.generator = t->generator;
-    const attn_var output = attn_module_forward(t->module, &call);
-    const attn_var loss = attn_mse_loss(output, attn_input(t->tape, &t->target, false));
-    ASSERT_OK(attn_backward(loss, &error));
-    ASSERT_OK(attn_optimizer_check_finite(t->optimizer, loss, &error));
-    return attn_item(loss);
 }
 
 // Softmax ignores a shift of all keys: the gradient of W_key.bias is zero but for rounding.
@@ -129,10 +106,10 @@ static bool is_rounding(const char *name)
     return strcmp(name, "W_key.bias") == 0;
 }
 
-static void check_parameters(training *t, const char *format, bool gradients, double bound)
+static void check_parameters(run *t, const char *format, bool gradients, double bound)
 {
-    for (int64_t i = 0; i < attn_module_parameter_count(t->module); i++) {
-        const attn_parameter *parameter = attn_module_parameter(t->module, i);
+    for (int64_t i = 0; i < attn_module_parameter_count(t->parts.module); i++) {
+        const attn_parameter *parameter = attn_module_parameter(t->parts.module, i);
         char name[80];
         snprintf(name, sizeof name, "%s.%s.%s", format, parameter->name,
                  t->dtype == ATTN_F64 ? "f64" : "f32");
@@ -146,18 +123,18 @@ static void check_parameters(training *t, const char *format, bool gradients, do
 
 static void check_curve(const char *name, attn_dtype dtype)
 {
-    training t = {.dtype = dtype};
+    run t = {.dtype = dtype};
     begin(&t, name, dtype);
     const bool wide = dtype == ATTN_F64;
     const attn_tensor losses = golden_tensor(t.from.file, wide ? "loss.f64" : "loss.f32");
-    const attn_parameter *key_bias = attn_module_find_parameter(t.module, "W_key.bias");
+    const attn_parameter *key_bias = attn_module_find_parameter(t.parts.module, "W_key.bias");
     const double bound = wide ? 1e-12 : 1e-6;
     assert_int_equal(losses.shape[0], STEPS + 1);
     for (int64_t n = 0; n <= STEPS; n++) {
         if (n == STEPS) {
-            attn_module_eval(t.module); // the files' last loss is that of the trained module
+            attn_module_eval(t.parts.module); // the files' last loss is that of the trained module
         }
-        const double loss = step(&t), expected = attn_tensor_get(&losses, &n);
+        const double loss = training_loss(&t.parts), expected = attn_tensor_get(&losses, &n);
         if (getenv("ATTN_SHOW_LOSSES") && (n % 25 == 0 || n == 10)) {
             print_message("%-26s %s step %2d  %.9g  torch %.9g  %+.1e\n", name,
                           wide ? "f64" : "f32", (int)n, loss, expected, loss / expected - 1);
@@ -174,10 +151,10 @@ static void check_curve(const char *name, attn_dtype dtype)
             }
         }
         if (n < STEPS) {
-            attn_optimizer_step(t.optimizer);
+            attn_optimizer_step(t.parts.optimizer);
         }
     }
-    assert_int_equal(attn_optimizer_steps(t.optimizer), STEPS);
+    assert_int_equal(attn_optimizer_steps(t.parts.optimizer), STEPS);
     check_parameters(&t, "final", false, wide ? 1e-12 : 2e-5);
     end(&t);
 }

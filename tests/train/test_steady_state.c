@@ -8,32 +8,13 @@
 
 enum { STEPS = 5 };
 
-typedef struct training {
-    test_allocator allocator;
-    attn_context *context;
-    attn_generator *generator;
-    attn_module *module;
-    attn_optimizer *optimizer;
-    attn_tape *tape;
-    attn_tensor x, target;
-} training;
-
-static double step(training *t)
+static double step(const training *t)
 {
     attn_error error;
-    attn_tape_reset(t->tape);
-    attn_optimizer_zero_grad(t->optimizer);
-    attn_module_call call;
-    attn_module_call_init(&call);
-    call.input = attn_input(t->tape, &t->x, true);
-    call.generator = t->generator;
-    const attn_var output = attn_module_forward(t->module, &call);
-    const attn_var loss = attn_mse_loss(output, attn_input(t->tape, &t->target, false));
-    ASSERT_OK(attn_backward(loss, &error));
-    ASSERT_OK(attn_optimizer_check_finite(t->optimizer, loss, &error));
+    const double loss = training_loss(t);
     ASSERT_OK(attn_optimizer_clip_grad_norm(t->optimizer, 0.1, NULL, &error));
     attn_optimizer_step(t->optimizer);
-    return attn_item(loss);
+    return loss;
 }
 
 // Allocator calls inside one attn_sdpa_backward that has its workspace: whatever it still takes itself
@@ -85,10 +66,11 @@ static long long calls_inside_backward(attn_context *context, test_allocator *al
 static void check(const char *variant, const attn_attention_config *config, bool sgd)
 {
     attn_error error;
+    test_allocator allocator;
+    attn_context *context = test_context_on(&allocator);
     training t;
-    t.context = test_context_on(&t.allocator);
-    ASSERT_OK(attn_generator_create(t.context, 5, &t.generator, &error));
-    t.module = make_module(t.context, variant, config, t.generator);
+    ASSERT_OK(attn_generator_create(context, 5, &t.generator, &error));
+    t.module = make_module(context, variant, config, t.generator);
     attn_optimizer_config rule;
     if (sgd) {
         attn_sgd_config_init(&rule);
@@ -96,35 +78,35 @@ static void check(const char *variant, const attn_attention_config *config, bool
     } else {
         attn_adamw_config_init(&rule);
     }
-    ASSERT_OK(attn_optimizer_create(t.context, &rule, &t.optimizer, &error));
+    ASSERT_OK(attn_optimizer_create(context, &rule, &t.optimizer, &error));
     ASSERT_OK(attn_optimizer_add_module(t.optimizer, "", t.module, &error));
-    ASSERT_OK(attn_tape_create(t.context, &t.tape, &error));
-    t.x = random_tensor(t.context, config->dtype, 3, (int64_t[]){2, 19, 6}, 1);
+    ASSERT_OK(attn_tape_create(context, &t.tape, &error));
+    t.x = random_tensor(context, config->dtype, 3, (int64_t[]){2, 19, 6}, 1);
     attn_var probe = attn_input(t.tape, &t.x, false);
     attn_module_eval(t.module);
     const attn_tensor shape = attn_value(attn_module_apply(t.module, probe));
     attn_module_train(t.module);
-    t.target = random_tensor(t.context, config->dtype, 3, shape.shape, 2);
+    t.target = random_tensor(context, config->dtype, 3, shape.shape, 2);
 
     const double first = step(&t);
     const bool wrapper = strcmp(variant, "MultiHeadAttentionWrapper") == 0;
     const long long attentions = wrapper ? config->num_heads : 1;
-    const long long inside = attentions * calls_inside_backward(t.context, &t.allocator);
-    const long long calls = atomic_load(&t.allocator.calls);
+    const long long inside = attentions * calls_inside_backward(context, &allocator);
+    const long long calls = atomic_load(&allocator.calls);
     double last = first;
     for (int n = 0; n < STEPS; n++) {
         last = step(&t);
     }
-    assert_int_equal(atomic_load(&t.allocator.calls), calls + STEPS * inside);
+    assert_int_equal(atomic_load(&allocator.calls), calls + STEPS * inside);
     assert_true(last != first); // it did train
 
-    attn_tensor_destroy(t.context, &t.target);
-    attn_tensor_destroy(t.context, &t.x);
+    attn_tensor_destroy(context, &t.target);
+    attn_tensor_destroy(context, &t.x);
     attn_tape_destroy(t.tape);
     attn_optimizer_destroy(t.optimizer);
     attn_module_destroy(t.module);
     attn_generator_destroy(t.generator);
-    test_context_end(t.context, &t.allocator);
+    test_context_end(context, &allocator);
 }
 
 static attn_attention_config base(void)
