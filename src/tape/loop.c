@@ -62,10 +62,13 @@ static struct walk begin_walk(const attn_tensor *const *operands, int32_t count)
         walk.shape[d] = operands[0]->shape[d];
     }
     for (int32_t k = 0; k < count; k++) {
-        walk.data[k] = operands[k]->data;
+        // An empty tensor may have no memory: then no pointer moves, and nothing is read.
+        static const char nothing = 0;
+        const bool absent = operands[k]->data == NULL;
+        walk.data[k] = absent ? (char *)&nothing : operands[k]->data;
         walk.size[k] = (int64_t)attn_dtype_size(operands[k]->dtype);
         for (int32_t d = 0; d < walk.ndim; d++) {
-            walk.step[k][d] = operands[k]->stride[d] * walk.size[k];
+            walk.step[k][d] = absent ? 0 : operands[k]->stride[d] * walk.size[k];
         }
     }
     return walk;
