@@ -64,7 +64,7 @@ static void bottleneck(demo *d)
         const attn_var query = attn_input(d->tape, &first_state, false);
         const attn_var weights = attn_softmax(attn_matmul(query, attn_transpose(h, 0, 1)), -1);
         by_attention[i] = influence_of_first(d, first, attn_matmul(weights, h));
-        printf("  %6d    %-26.6f%.6f\n", lengths[i], by_state[i], by_attention[i]);
+        printf("  %6d    %-26.1e%.1e\n", lengths[i], by_state[i], by_attention[i]);
     }
     claim(d, by_state[3] < by_state[0] / 100, T_HIS_STATE_FORGETS);
     claim(d, by_attention[3] > by_attention[0] / 10, T_HIS_ATTENTION_REACHES);

@@ -225,7 +225,7 @@ void show_heat(const demo *d, const char *name, const attn_tensor *matrix,
     if (column_labels) {
         fputs("             ", stdout);
         for (int64_t j = 0; j < matrix->shape[1]; ++j) {
-            print_padded(column_labels[j], 8);
+            print_padded(column_labels[j], j + 1 < matrix->shape[1] ? 8 : 0);
         }
         putchar('\n');
     }

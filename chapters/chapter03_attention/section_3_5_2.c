@@ -90,8 +90,8 @@ void section_3_5_2(demo *d)
     manual_seed(d, 123);
     const double half = mean_over_draws(d, ones(d), 0.5);
     const double tenth = mean_over_draws(d, ones(d), 0.1);
-    show_number(d, "mean, p = 0.5", half);
-    show_number(d, "mean, p = 0.1", tenth);
+    show_number(d, "mean (p = 0.5)", half);
+    show_number(d, "mean (p = 0.1)", tenth);
     claim(d, fabs(half - 1) < 0.01 && fabs(tenth - 1) < 0.01, T_352_MEAN_ONE);
     must_tape(d);
     say(d, T_352_SUMMARY);

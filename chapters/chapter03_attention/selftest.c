@@ -105,7 +105,7 @@ static void evidence_head_dim(demo *d)
     const attn_var key = randn_leaf(d, 2, (int64_t[]){64, 64});
     const attn_var scores = attn_matmul(query, attn_transpose(key, 0, 1)); // (64, 64)
     const double deviation = sqrt(attn_item(attn_mean_all(attn_multiply(scores, scores))));
-    show_number(d, "std(q . k), head_dim = 64", deviation);
+    show_number(d, "std(q . k)", deviation);
     show_number(d, "std(q . k) / sqrt(64)", deviation / sqrt(64));
     show_number(d, "std(q . k) / sqrt(768)", deviation / sqrt(768));
 }

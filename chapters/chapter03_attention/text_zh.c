@@ -23,7 +23,7 @@ const char *const text_zh[TEXT_COUNT] = {
                       "  --pitfall 1..3    多头注意力的三个易错点，先看症状\n"
                       "  --saturation      为什么要除以 sqrt(d_k)\n"
                       "  --history         从一个固定向量到注意力\n"
-                      "  --train           看注意力怎样学会\"往哪里看\"\n"
+                      "  --train           看注意力怎样学会“往哪里看”\n"
                       "  --selftest        十道自测题：先给证据，再给答案\n"
                       "  --help            其余选项",
     // ---- options
@@ -196,7 +196,7 @@ const char *const text_zh[TEXT_COUNT] = {
     [T_351_WRONG_DIAGONAL] = "值得犯一次的错误：triu 写成 diagonal=0",
     [T_351_WRONG_DIAGONAL_MEANING] =
         "  这样连对角线也被掩掉：没有词元看得见自己，第一个词元什么也看不见。\n"
-        "  对\"什么都没有\"做 softmax，没有正确答案可言。",
+        "  对“什么都没有”做 softmax，没有正确答案可言。",
     [T_351_NO_LEAK] = "未来会泄露吗？换掉最后一个词元，看前面各行变不变",
     [T_351_A_ROUNDING] = "做法 A：前面各行在舍入误差内不变（1e-6 以内）",
     [T_351_B_BITS] = "做法 B：前面各行逐位不变",
@@ -209,7 +209,7 @@ const char *const text_zh[TEXT_COUNT] = {
         "  做法 B 从头到尾不碰未来。请用做法 B。",
     [T_351_TARGETS] = "掩码带来的好处：一次前向，每个位置都是一道预测题",
     [T_351_TARGETS_MEANING] =
-        "  长度为 L 的序列一次前向就有 L 个\"下一个词元\"的监督信号（最后一个的答案是窗口\n"
+        "  长度为 L 的序列一次前向就有 L 个“下一个词元”的监督信号（最后一个的答案是窗口\n"
         "  之后的词元）。第 1 行把全部注意力给了自己：它没有别的可看。",
     [T_351_SUMMARY] = "\n"
                       "一句话：softmax 之前填 -inf，未来的权重就恰好为 0。",
