@@ -110,20 +110,23 @@ INLINE void tile_rows(const tile_call *t, int64_t rows, const int most, const in
     }
 }
 
-// Groups of three vectors, except that four are better split two and two.
+// Groups of three vectors, except that four are better split two and two. The rare cases do with
+// smaller blocks.
 INLINE void tile_lanes(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth,
                        const enum a_layout layout, const attn_tile_select select)
 {
+    const bool rare = layout == A_ANY || select != ATTN_TILE_ALL;
+    const int rows_1 = rare ? 4 : TILE_ROWS_1, rows_2 = rare ? 4 : TILE_ROWS_2;
     int64_t lane = 0;
     for (int64_t left = lanes / V_LANES; left > 0; left = (lanes - lane) / V_LANES) {
-        if (left == 3 || left > 4) {
+        if (!rare && (left == 3 || left > 4)) {
             tile_rows(t, rows, TILE_ROWS_3, 3, 0, lane, depth, layout, select);
             lane += 3 * V_LANES;
         } else if (left != 1) {
-            tile_rows(t, rows, TILE_ROWS_2, 2, 0, lane, depth, layout, select);
+            tile_rows(t, rows, rows_2, 2, 0, lane, depth, layout, select);
             lane += 2 * V_LANES;
         } else {
-            tile_rows(t, rows, TILE_ROWS_1, 1, 0, lane, depth, layout, select);
+            tile_rows(t, rows, rows_1, 1, 0, lane, depth, layout, select);
             lane += V_LANES;
         }
     }

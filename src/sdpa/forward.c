@@ -30,6 +30,9 @@ static struct grid cut(const attn_context *context, const struct attn_sdpa_probl
 static size_t worker_bytes(const attn_context *context, const struct attn_sdpa_problem *problem,
                            int64_t strips);
 static void run_rows(void *argument, int64_t index, int32_t worker);
+static int64_t weight_jobs(const struct attn_sdpa_problem *problem);
+static int64_t sum_jobs(const struct attn_sdpa_problem *problem);
+static void write_weights(struct forward_call *call);
 static void write_unseen_rows(const attn_context *context, const struct attn_sdpa_problem *problem);
 
 attn_status attn_engine_forward_workspace(const attn_context *context,
@@ -38,7 +41,8 @@ attn_status attn_engine_forward_workspace(const attn_context *context,
 {
     const struct grid grid = cut(context, problem);
     const size_t each = worker_bytes(context, problem, grid.strips);
-    const int64_t workers = attn_min(context->executor.workers, grid.count);
+    const int64_t jobs = attn_max(grid.count, attn_max(weight_jobs(problem), sum_jobs(problem)));
+    const int64_t workers = attn_min(context->executor.workers, jobs);
     if (__builtin_mul_overflow(each, (size_t)workers, bytes)) {
         return attn_fail(error, ATTN_ERR_OVERFLOW,
                          "sdpa: the workspace of %lld workers is too large", (long long)workers);
@@ -60,6 +64,7 @@ attn_status attn_engine_forward(const attn_context *context,
     call.worker_bytes = worker_bytes(context, problem, call.grid.strips);
     attn_parallel_for(context, call.grid.count, run_rows, &call);
     write_unseen_rows(context, problem);
+    write_weights(&call);
     return ATTN_OK;
 }
 
@@ -112,6 +117,13 @@ static size_t worker_bytes(const attn_context *context, const struct attn_sdpa_p
                                       : attn_forward_worker_bytes_f64(context, problem, strips);
 }
 
+// With no more jobs than workers each job has memory of its own, whoever runs it.
+static void *memory_of(const struct forward_call *call, int64_t jobs, int64_t index, int32_t worker)
+{
+    const int64_t slot = jobs <= call->context->executor.workers ? index : worker;
+    return call->memory + (size_t)slot * call->worker_bytes;
+}
+
 // A unit's last rows come first: under a causal mask they take longest.
 static void run_rows(void *argument, int64_t index, int32_t worker)
 {
@@ -125,9 +137,7 @@ static void run_rows(void *argument, int64_t index, int32_t worker)
         .first = (grid->jobs - 1 - index % grid->jobs) * grid->rows,
         .count = grid->rows,
     };
-    // With no more jobs than workers each job has memory of its own, whoever runs it.
-    const int64_t slot = grid->count <= call->context->executor.workers ? index : worker;
-    void *memory = call->memory + (size_t)slot * call->worker_bytes;
+    void *memory = memory_of(call, grid->count, index, worker);
     if (call->problem->stats == ATTN_F32) {
         attn_forward_rows_f32(call->context, call->problem, &rows, memory);
     } else {
@@ -181,4 +191,78 @@ static void write_unseen_rows(const attn_context *context, const struct attn_sdp
             }
         }
     }
+}
+
+// ---- weights and their sums ---------------------------------------------------------------------
+
+static int64_t weight_jobs(const struct attn_sdpa_problem *problem)
+{
+    return problem->weights.data ? problem->sequences * problem->weight_head_count : 0;
+}
+
+static int64_t sum_jobs(const struct attn_sdpa_problem *problem)
+{
+    return problem->key_sums.data ? problem->sequences * problem->query_heads : 0;
+}
+
+static void run_weights(const struct forward_call *call, const struct attn_weight_job *job,
+                        void *memory)
+{
+    if (call->problem->stats == ATTN_F32) {
+        attn_forward_weights_f32(call->context, call->problem, job, memory);
+    } else {
+        attn_forward_weights_f64(call->context, call->problem, job, memory);
+    }
+}
+
+static void run_weight_job(void *argument, int64_t index, int32_t worker)
+{
+    const struct forward_call *call = argument;
+    const struct attn_sdpa_problem *problem = call->problem;
+    const int64_t n = index % problem->weight_head_count;
+    const struct attn_weight_job job = {
+        .sequence = index / problem->weight_head_count,
+        .head = problem->weight_heads.data ? attn_sdpa_integer(&problem->weight_heads, n) : n,
+        .index = n,
+    };
+    run_weights(call, &job, memory_of(call, weight_jobs(problem), index, worker));
+}
+
+static void run_sum_job(void *argument, int64_t index, int32_t worker)
+{
+    const struct forward_call *call = argument;
+    const struct attn_weight_job job = {
+        .sequence = index / call->problem->query_heads,
+        .head = index % call->problem->query_heads,
+        .sums = true,
+    };
+    run_weights(call, &job, memory_of(call, sum_jobs(call->problem), index, worker));
+}
+
+// shape: batch, n, m, key
+static void write_zeros(const struct attn_sdpa_view *view, const int64_t shape[4])
+{
+    for (int64_t b = 0; view->data && b < shape[0]; b++) {
+        for (int64_t n = 0; n < shape[1]; n++) {
+            for (int64_t m = 0; m < shape[2]; m++) {
+                for (int64_t j = 0; j < shape[3]; j++) {
+                    store(view,
+                          b * view->stride[0] + n * view->stride[1] + m * view->stride[2] +
+                              j * view->stride[3],
+                          0);
+                }
+            }
+        }
+    }
+}
+
+static void write_weights(struct forward_call *call)
+{
+    const struct attn_sdpa_problem *p = call->problem;
+    const int64_t weights[4] = {p->batch, p->weight_head_count, p->weight_row_count, p->keys};
+    const int64_t sums[4] = {p->batch, p->query_heads, p->keys, 1};
+    write_zeros(&p->weights, weights);
+    write_zeros(&p->key_sums, sums);
+    attn_parallel_for(call->context, weight_jobs(p), run_weight_job, call);
+    attn_parallel_for(call->context, sum_jobs(p), run_sum_job, call);
 }

@@ -23,4 +23,17 @@ void attn_forward_rows_f32(const attn_context *context, const struct attn_sdpa_p
 void attn_forward_rows_f64(const attn_context *context, const struct attn_sdpa_problem *problem,
                            const struct attn_forward_rows *rows, void *memory);
 
+// Weights of one head's chosen rows (entry `index` of the weights tensor), or the sums of its weights
+// per key. Zeros are there already.
+struct attn_weight_job {
+    int64_t sequence;
+    int64_t head, index;
+    bool sums;
+};
+
+void attn_forward_weights_f32(const attn_context *context, const struct attn_sdpa_problem *problem,
+                              const struct attn_weight_job *job, void *memory);
+void attn_forward_weights_f64(const attn_context *context, const struct attn_sdpa_problem *problem,
+                              const struct attn_weight_job *job, void *memory);
+
 #endif

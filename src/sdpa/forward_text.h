@@ -11,6 +11,8 @@ typedef struct REAL_NAME(attn_strip) strip_t;
 typedef struct REAL_NAME(attn_strip_block) block_t;
 typedef struct REAL_NAME(attn_rows_view) rows_view_t;
 
+#include "sdpa/store_text.h"
+
 #define NONE ((real)-INFINITY)
 
 // What the forward adds to a worker's scratch.
@@ -75,6 +77,10 @@ static void start_strips(const plan_t *plan, const struct attn_forward_rows *row
                          const struct attn_sdpa_sequence *sequence, const struct worker *worker,
                          int64_t count)
 {
+    const int64_t ahead = attn_min(count, sequence->query_len - rows->first % sequence->query_len);
+    attn_prefetch_rows(
+        &plan->problem->query, sequence->batch, rows->head + rows->first / sequence->query_len,
+        sequence->query_start + rows->first % sequence->query_len, ahead, plan->problem->head_dim);
     for (int64_t done = 0; done < count; done += plan->width) {
         strip_t *strip = &worker->strips[done / plan->width];
         strip->rows = attn_min(count - done, plan->width);
@@ -122,22 +128,27 @@ static void close_segment(const plan_t *plan, strip_t *strip, bool first)
     }
 }
 
+static void reset_stats(strip_t *strip)
+{
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        strip->max[l] = NONE;
+        strip->sum[l] = 0;
+    }
+}
+
 static void open_segment(const plan_t *plan, strip_t *strip, int64_t segment)
 {
     if (strip->segment >= 0) {
         close_segment(plan, strip, strip->segments++ == 0);
     }
-    for (int64_t l = 0; l < strip->lanes; l++) {
-        strip->max[l] = NONE;
-        strip->sum[l] = 0;
-    }
+    reset_stats(strip);
     strip->segment = segment;
 }
 
-static void fold_weights(const plan_t *plan, const scratch_t *scratch, strip_t *strip,
-                         const block_t *part)
+static struct REAL_NAME(attn_softmax)
+    softmax_call(const plan_t *plan, const scratch_t *scratch, strip_t *strip, const block_t *part)
 {
-    const struct REAL_NAME(attn_softmax) call = {
+    return (struct REAL_NAME(attn_softmax)){
         .score = scratch->score,
         .row = plan->width,
         .scale = plan->adjusts ? 1 : plan->scale,
@@ -146,6 +157,12 @@ static void fold_weights(const plan_t *plan, const scratch_t *scratch, strip_t *
         .factor = strip->factor,
         .hidden = part->hidden,
     };
+}
+
+static void fold_weights(const plan_t *plan, const scratch_t *scratch, strip_t *strip,
+                         const block_t *part)
+{
+    const struct REAL_NAME(attn_softmax) call = softmax_call(plan, scratch, strip, part);
     plan->kernels->softmax(&call, part->end - part->origin, strip->lanes);
 }
 
@@ -196,6 +213,24 @@ static void add_ragged_values(const plan_t *plan, const scratch_t *scratch, cons
     }
 }
 
+// The part's keys that some of its rows do not see lie before `begin` and from `end` on.
+static bool ragged_values_finite(const plan_t *plan, const strip_t *strip, rows_view_t value,
+                                 const block_t *part)
+{
+    const int64_t columns = plan->problem->value_dim;
+    int64_t begin = part->begin, end = part->end;
+    for (int64_t l = 0; l < strip->rows && !plan->masks_by_element; l++) {
+        begin = attn_max(begin, strip->begin[l]);
+        end = attn_min(end, strip->end[l]);
+    }
+    if (begin >= end || plan->masks_by_element) {
+        return plan->kernels->finite(value.data, value.stride, part->end - part->begin, columns);
+    }
+    return plan->kernels->finite(value.data, value.stride, begin - part->begin, columns) &&
+           plan->kernels->finite(value.data + (end - part->begin) * value.stride, value.stride,
+                                 part->end - end, columns);
+}
+
 static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                        const scratch_t *scratch, strip_t *strip, rows_view_t key, rows_view_t value,
                        block_t *part, int64_t segment)
@@ -213,8 +248,7 @@ static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
                    ATTN_TILE_ALL);
         return;
     }
-    const bool finite = plan->kernels->finite(value.data, value.stride, part->end - part->begin,
-                                              plan->problem->value_dim);
+    const bool finite = ragged_values_finite(plan, strip, value, part);
     const attn_tile_select select = finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A;
     if (plan->masks_by_element) {
         add_values(plan, scratch, strip, value, part, 0, strip->rows, part->begin, part->end, start,
@@ -225,6 +259,19 @@ static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
 }
 
 // ---- all strips, all blocks ---------------------------------------------------------------------
+
+// One strip's share of the keys and values of the block at `block`.
+static void prefetch_share(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                           int64_t key_head, int64_t block, int64_t highest, int64_t share,
+                           int64_t shares)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    const int64_t keys = attn_max(0, attn_min(plan->key_block, highest - block));
+    const int64_t from = keys * share / shares, to = keys * (share + 1) / shares;
+    const int64_t first = sequence->key_start + block + from;
+    attn_prefetch_rows(&p->key, sequence->batch, key_head, first, to - from, p->head_dim);
+    attn_prefetch_rows(&p->value, sequence->batch, key_head, first, to - from, p->value_dim);
+}
 
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                       int64_t key_head, const struct worker *worker, int64_t strips)
@@ -250,6 +297,7 @@ static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *seque
         for (int64_t s = 0; s < strips; s++) {
             strip_t *strip = &worker->strips[s];
             block_t part;
+            prefetch_share(plan, sequence, key_head, block + plan->key_block, highest, s, strips);
             if (REAL_NAME(attn_strip_meets)(plan, strip, block, &part)) {
                 const int64_t skip = part.begin - begin;
                 fold_block(plan, sequence, &worker->scratch, strip,
@@ -262,45 +310,6 @@ static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *seque
 }
 
 // ---- results ------------------------------------------------------------------------------------
-
-static void store_element(const plan_t *plan, const struct attn_sdpa_view *view, int64_t offset,
-                          const real *value)
-{
-    char *target = (char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
-    const float single = (float)*value;
-    switch (view->dtype) {
-    case ATTN_F32: memcpy(target, &single, sizeof single); break;
-    case ATTN_F64: *(double *)(void *)target = (double)*value; break;
-    case ATTN_F16: plan->tables->convert->f32_to_f16(&single, (uint16_t *)(void *)target, 1); break;
-    default: plan->tables->convert->f32_to_bf16(&single, (uint16_t *)(void *)target, 1); break;
-    }
-}
-
-static void store_row(const plan_t *plan, const scratch_t *scratch, int64_t offset,
-                      const real *accumulator, real factor)
-{
-    const struct attn_sdpa_view *view = &plan->problem->output;
-    const int64_t columns = plan->problem->value_dim;
-    if (view->dtype == plan->dtype && view->stride[3] == 1) {
-        plan->kernels->scale_row(accumulator, factor, (real *)view->data + offset, columns);
-        return;
-    }
-    real *row = scratch->rows;
-    plan->kernels->scale_row(accumulator, factor, row, columns);
-#if ATTN_REAL_BITS == 32
-    if (view->stride[3] == 1 && view->dtype == ATTN_F16) {
-        plan->tables->convert->f32_to_f16(row, (uint16_t *)view->data + offset, columns);
-        return;
-    }
-    if (view->stride[3] == 1 && view->dtype == ATTN_BF16) {
-        plan->tables->convert->f32_to_bf16(row, (uint16_t *)view->data + offset, columns);
-        return;
-    }
-#endif
-    for (int64_t c = 0; c < columns; c++) {
-        store_element(plan, view, offset + c * view->stride[3], &row[c]);
-    }
-}
 
 // A sink is a segment of one key whose value is nothing.
 static void join_sinks(const plan_t *plan, strip_t *strip, real *factor)
@@ -377,7 +386,7 @@ static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *se
         const int64_t offset = sequence->batch * view->stride[0] +
                                strip->head[l] * view->stride[1] +
                                (sequence->query_start + strip->row[l]) * view->stride[2];
-        store_row(plan, scratch, offset, accumulator + l * p->value_dim,
+        store_row(plan, scratch, view, offset, p->value_dim, accumulator + l * p->value_dim,
                   strip->sum[l] == 0 ? 0 : share);
     }
 }

@@ -16,7 +16,7 @@
 #include "sdpa/problem.h"
 
 enum {
-    ATTN_STRIP_LANES = 48,  // no tier's tile is wider
+    ATTN_STRIP_LANES = 96,  // a multiple of every tier's vector; the backward's strips are as wide
     ATTN_SEGMENT_BLOCKS = 8 // key blocks per segment
 };
 
@@ -40,6 +40,25 @@ static inline int64_t attn_min(int64_t a, int64_t b)
 static inline int64_t attn_max(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+// Asks for rows [first, first + count) of a view at (batch, head), before they are needed. The
+// hardware's own prefetchers follow a stream within a page, but not from block to block.
+static inline void attn_prefetch_rows(const struct attn_sdpa_view *view, int64_t batch,
+                                      int64_t head, int64_t first, int64_t count, int64_t columns)
+{
+    if (!view->data || view->stride[3] != 1) {
+        return;
+    }
+    const int64_t size = (int64_t)attn_dtype_size(view->dtype);
+    const char *row = (const char *)view->data +
+                      (batch * view->stride[0] + head * view->stride[1] + first * view->stride[2]) *
+                          size;
+    for (int64_t r = 0; r < count; r++, row += view->stride[2] * size) {
+        for (int64_t byte = 0; byte < columns * size; byte += 64) {
+            __builtin_prefetch(row + byte, 0, 2);
+        }
+    }
 }
 
 // Cuts scratch memory into pieces that start at multiples of 64 bytes. With base NULL it only counts.
