@@ -93,6 +93,9 @@ bool complete_layer(const arguments *a, const tensor_file *file, const char *pat
         }
         into->causal = false;
     }
+    if (done) {
+        *status = EXIT_OK;
+    }
     return done;
 }
 

@@ -7,7 +7,7 @@ static const option_row oracle_rows[] = {
     {"grad-output", 'g', "FILE", "Upstream gradient of the output: asks for the gradients."},
     {"grad-lse", 0, "FILE", "Upstream gradient of lse."},
     {"output", 'o', "FILE", "Where everything goes: .safetensors, or a folder for .npy files."},
-    {"weights", 'w', NULL, "Also the attention weights, (B, H, Tq, Tk)."},
+    {"weights", 'w', NULL, "Also the attention weights."},
     {NULL, 0, NULL, NULL},
 };
 static const option_group oracle_group = {"Oracle", oracle_rows};
@@ -27,7 +27,7 @@ const command oracle_command = {
         "Computes the definition of attention in float64, one row at a time, whatever the inputs' "
         "dtype: output, row_max, row_sum and lse, and with --grad-output the gradients grad_query, "
         "grad_key, grad_value (grad_bias, grad_sinks where there is a bias or there are sinks). "
-        "All results are float64 and of rank 4 (statistics 3).",
+        "All results are float64.",
     .groups = groups,
     .example =
         "  attn oracle -q q.npy -k k.npy -v v.npy --causal -g grad.npy -o oracle.safetensors\n"
@@ -107,9 +107,18 @@ static int run_problem(oracle *o, const arguments *a, const attn_context *contex
         (grad_output != NULL && !compute_backward(o, grad_output, grad_lse))) {
         return EXIT_TROUBLE;
     }
+    // In the files' own rank; the gradients of bias and sinks stay as they are.
+    attn_named_tensor shown[RESULTS];
+    for (int64_t i = 0; i < o->count; i++) {
+        shown[i] = o->results[i];
+        if (strcmp(shown[i].name, names[GRAD_BIAS]) != 0 &&
+            strcmp(shown[i].name, names[GRAD_SINKS]) != 0) {
+            shown[i].tensor = problem_output_view(&o->p, &o->results[i].tensor);
+        }
+    }
     static const attn_text_pair metadata[] = {{"made_by", "attn oracle"}};
     attn_error error;
-    return tensor_file_save(context, argument_text(a, "output"), o->results, o->count, metadata, 1,
+    return tensor_file_save(context, argument_text(a, "output"), shown, o->count, metadata, 1,
                             npy_flags(a), &error) == ATTN_OK
                ? EXIT_OK
                : library_trouble(a, &error);
