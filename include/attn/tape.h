@@ -11,6 +11,8 @@
 //   attn_var context = attn_matmul(weights, value);
 //   if (attn_tape_status(tape) != ATTN_OK) puts(attn_tape_error(tape)->text);
 //
+// A NULL tape counts as failed, and its ops return ATTN_NO_VAR.
+//
 // Binary ops broadcast as torch does. Dims may be negative (from the end). Shapes in the comments:
 // `...` is any number of leading dims. All vars of an op have one dtype, float32 or float64.
 //
@@ -54,7 +56,8 @@ ATTN_API void attn_tape_destroy(attn_tape *tape); // takes NULL
 ATTN_API void attn_tape_reset(attn_tape *tape);
 
 // Forgets everything made after the mark (vars older than it stay valid); for evaluation and
-// decoding loops. Errors: STATE (a mark of another tape or of before a reset).
+// decoding loops. An error stays. Errors: STATE (a mark of another tape, of before a reset, or itself
+// forgotten by an earlier release).
 typedef struct attn_tape_mark {
     uint64_t opaque[6];
 } attn_tape_mark;
@@ -90,8 +93,8 @@ ATTN_API attn_var attn_constant(attn_tape *tape, attn_dtype dtype, double value)
 // dtype NONE (and a stale one fails the tape).
 ATTN_API attn_tensor attn_value(attn_var var);
 
-// The gradient that the last attn_backward left for a var that requires one; dtype NONE when there
-// is none.
+// The gradient that the last attn_backward left for a leaf that requires one; dtype NONE when there
+// is none. For a borrowed leaf it is the borrowed gradient, with all that was ever added to it.
 ATTN_API attn_tensor attn_grad(attn_var var);
 
 // The only element of a var with one element; NaN (and a failed tape) otherwise.
@@ -101,7 +104,8 @@ ATTN_API double attn_item(attn_var var);
 
 // Gradients of a scalar with respect to every leaf that wants one; borrowed gradients are added to.
 // All memory is reserved, and every gradient computed, before the first borrowed gradient is
-// written. Errors: SHAPE (not a scalar), STATE (stale var, failed tape, not recorded),
+// written. May be called again on the same record. A failure leaves the tape as it was. Errors: SHAPE
+// (not a scalar), STATE (stale var, failed tape, not recorded, nothing to differentiate by),
 // OUT_OF_MEMORY.
 ATTN_API attn_status attn_backward(attn_var scalar, attn_error *error);
 
@@ -110,7 +114,8 @@ ATTN_API attn_status attn_backward_from(attn_var output, const attn_tensor *upst
                                         attn_error *error);
 
 // d(scalar)/d(inputs[k]) as new vars on the tape; with `differentiable` they are recorded and can be
-// differentiated again. An input that the scalar does not depend on gets zeros.
+// differentiated again. An input that the scalar does not depend on gets zeros. Borrowed gradients
+// are not touched. Errors: as attn_backward; STATE for an input that requires no gradient.
 ATTN_API attn_status attn_gradients(attn_var scalar, const attn_var *inputs, int64_t count,
                                     bool differentiable, attn_var *gradients, attn_error *error);
 
@@ -140,7 +145,7 @@ ATTN_API attn_var attn_stack(const attn_var *vars, int64_t count, int32_t dim);
 
 ATTN_API attn_var attn_tril(attn_var a, int64_t diagonal); // keeps column - row <= diagonal
 ATTN_API attn_var attn_triu(attn_var a, int64_t diagonal); // keeps column - row >= diagonal
-// value where `mask` (bool or uint8, broadcast to a's shape) is true; a elsewhere.
+// value where `mask` (bool or uint8, broadcast to a's shape) is true; a elsewhere. The mask is copied.
 ATTN_API attn_var attn_masked_fill(attn_var a, const attn_tensor *mask, double value);
 
 // ---- reductions -----------------------------------------------------------------------------------
@@ -150,6 +155,7 @@ ATTN_API attn_var attn_mean(attn_var a, int32_t dim, bool keep_dim);
 ATTN_API attn_var attn_max(attn_var a, int32_t dim, bool keep_dim); // gradient to the first maximum
 ATTN_API attn_var attn_sum_all(attn_var a);
 ATTN_API attn_var attn_mean_all(attn_var a);
+// A row of nothing but -inf gives NaN, as torch's.
 ATTN_API attn_var attn_softmax(attn_var a, int32_t dim);
 ATTN_API attn_var attn_log_softmax(attn_var a, int32_t dim);
 
@@ -161,9 +167,10 @@ ATTN_API attn_var attn_matmul(attn_var a, attn_var b);
 // x (..., in) times weight (out, in) transposed, plus bias (out) unless it is ATTN_NO_VAR.
 ATTN_API attn_var attn_linear(attn_var x, attn_var weight, attn_var bias);
 
-// attn_sdpa_forward on vars: query (B,Hq,Tq,D), key, value; `desc` and the tensors it names are
-// copied or must live until the reset. bias and sinks, where not ATTN_NO_VAR, replace desc's fields
-// and get gradients. lse may be NULL.
+// attn_sdpa_forward on vars: query (B,Hq,Tq,D), key, value. `desc` and the lists it names are copied;
+// the elements of keep, bias and dropout_keep are borrowed and must live until the reset. bias and
+// sinks, where not ATTN_NO_VAR, replace desc's fields and get gradients. lse may be NULL. Gradients
+// that are to be differentiated again are composed from other ops and take T x T memory.
 ATTN_API attn_var attn_scaled_dot_product_attention(attn_var query, attn_var key, attn_var value,
                                                     attn_var bias, attn_var sinks,
                                                     const attn_sdpa_desc *desc, attn_var *lse);
@@ -180,7 +187,7 @@ ATTN_API attn_var attn_embedding(attn_var weight, const attn_tensor *indices);
 // Mean over rows of -log_softmax(logits (..., C))[target], targets (...) int64 or int32 in [0, C).
 ATTN_API attn_var attn_cross_entropy(attn_var logits, const attn_tensor *targets);
 
-// Mean of (a - b)^2 over all elements.
+// Mean of (a - b)^2 over all elements of two vars of one shape.
 ATTN_API attn_var attn_mse_loss(attn_var a, attn_var b);
 
 // ---- checking gradients ---------------------------------------------------------------------------

@@ -3,35 +3,35 @@
 #include "core/checked.h"
 #include "core/context.h"
 
-struct attn_arena_chunk {
-    attn_arena_chunk *next;
+struct attn_tape_arena_chunk {
+    attn_tape_arena_chunk *next;
     size_t size; // usable bytes, which start ATTN_ALIGNMENT after the chunk itself
     uint64_t number;
 };
 
-_Static_assert(sizeof(struct attn_arena_chunk) <= ATTN_ALIGNMENT,
+_Static_assert(sizeof(struct attn_tape_arena_chunk) <= ATTN_ALIGNMENT,
                "the header fits before the data");
 
 enum { SMALLEST_CHUNK = 1 << 16, LARGEST_GROWTH = 1 << 26 };
 
-void attn_arena_init(attn_arena *arena, const attn_context *context)
+void attn_tape_arena_init(attn_tape_arena *arena, const attn_context *context)
 {
-    *arena = (attn_arena){.context = context};
+    *arena = (attn_tape_arena){.context = context};
 }
 
-void attn_arena_release(attn_arena *arena)
+void attn_tape_arena_release(attn_tape_arena *arena)
 {
-    for (attn_arena_chunk *chunk = arena->first; chunk;) {
-        attn_arena_chunk *const next = chunk->next;
+    for (attn_tape_arena_chunk *chunk = arena->first; chunk;) {
+        attn_tape_arena_chunk *const next = chunk->next;
         attn_release(arena->context, chunk, chunk->size + ATTN_ALIGNMENT);
         chunk = next;
     }
-    attn_arena_init(arena, arena->context);
+    attn_tape_arena_init(arena, arena->context);
 }
 
-static attn_arena_chunk *append_chunk(attn_arena *arena, size_t size);
+static attn_tape_arena_chunk *append_chunk(attn_tape_arena *arena, size_t size);
 
-void *attn_arena_allocate(attn_arena *arena, size_t size)
+void *attn_tape_arena_allocate(attn_tape_arena *arena, size_t size)
 {
     size_t rounded;
     if (!attn_checked_add_size(size ? size : 1, ATTN_ALIGNMENT - 1, &rounded)) {
@@ -39,7 +39,7 @@ void *attn_arena_allocate(attn_arena *arena, size_t size)
     }
     rounded &= ~(size_t)(ATTN_ALIGNMENT - 1);
 
-    attn_arena_chunk *chunk = arena->current ? arena->current : arena->first;
+    attn_tape_arena_chunk *chunk = arena->current ? arena->current : arena->first;
     size_t used = arena->current ? arena->used : 0;
     while (chunk && chunk->size - used < rounded) {
         chunk = chunk->next;
@@ -57,7 +57,7 @@ void *attn_arena_allocate(attn_arena *arena, size_t size)
 }
 
 // Doubles the arena, within limits: few chunks, and little of them unused.
-static attn_arena_chunk *append_chunk(attn_arena *arena, size_t size)
+static attn_tape_arena_chunk *append_chunk(attn_tape_arena *arena, size_t size)
 {
     size_t growth = arena->last ? 2 * arena->last->size : SMALLEST_CHUNK;
     growth = growth > LARGEST_GROWTH ? LARGEST_GROWTH : growth;
@@ -66,12 +66,12 @@ static attn_arena_chunk *append_chunk(attn_arena *arena, size_t size)
     if (!attn_checked_add_size(usable, ATTN_ALIGNMENT, &bytes)) {
         return NULL;
     }
-    attn_arena_chunk *const chunk = attn_allocate(arena->context, bytes);
+    attn_tape_arena_chunk *const chunk = attn_allocate(arena->context, bytes);
     if (!chunk) {
         return NULL;
     }
-    *chunk =
-        (attn_arena_chunk){.size = usable, .number = arena->last ? arena->last->number + 1 : 1};
+    *chunk = (attn_tape_arena_chunk){.size = usable,
+                                     .number = arena->last ? arena->last->number + 1 : 1};
     if (arena->last) {
         arena->last->next = chunk;
     } else {
@@ -81,18 +81,18 @@ static attn_arena_chunk *append_chunk(attn_arena *arena, size_t size)
     return chunk;
 }
 
-attn_arena_position attn_arena_tell(const attn_arena *arena)
+attn_tape_arena_position attn_tape_arena_tell(const attn_tape_arena *arena)
 {
-    return (attn_arena_position){arena->current, arena->used};
+    return (attn_tape_arena_position){arena->current, arena->used};
 }
 
-void attn_arena_rewind(attn_arena *arena, attn_arena_position position)
+void attn_tape_arena_rewind(attn_tape_arena *arena, attn_tape_arena_position position)
 {
     arena->current = position.chunk;
     arena->used = position.used;
 }
 
-bool attn_arena_not_after(attn_arena_position a, attn_arena_position b)
+bool attn_tape_arena_not_after(attn_tape_arena_position a, attn_tape_arena_position b)
 {
     const uint64_t chunk_a = a.chunk ? a.chunk->number : 0;
     const uint64_t chunk_b = b.chunk ? b.chunk->number : 0;

@@ -12,31 +12,31 @@
 
 #include "attn/context.h"
 
-typedef struct attn_arena_chunk attn_arena_chunk;
+typedef struct attn_tape_arena_chunk attn_tape_arena_chunk;
 
-typedef struct attn_arena {
+typedef struct attn_tape_arena {
     const attn_context *context;
-    attn_arena_chunk *first, *last;
-    attn_arena_chunk *current; // NULL: at the start
-    size_t used;               // bytes of the current chunk
-} attn_arena;
+    attn_tape_arena_chunk *first, *last;
+    attn_tape_arena_chunk *current; // NULL: at the start
+    size_t used;                    // bytes of the current chunk
+} attn_tape_arena;
 
 // Where the next allocation would start looking.
-typedef struct attn_arena_position {
-    attn_arena_chunk *chunk;
+typedef struct attn_tape_arena_position {
+    attn_tape_arena_chunk *chunk;
     size_t used;
-} attn_arena_position;
+} attn_tape_arena_position;
 
-void attn_arena_init(attn_arena *arena, const attn_context *context);
-void attn_arena_release(attn_arena *arena);
+void attn_tape_arena_init(attn_tape_arena *arena, const attn_context *context);
+void attn_tape_arena_release(attn_tape_arena *arena);
 
 // Memory aligned to 64 bytes, never NULL for size 0; NULL when the allocator has none.
-void *attn_arena_allocate(attn_arena *arena, size_t size);
+void *attn_tape_arena_allocate(attn_tape_arena *arena, size_t size);
 
-attn_arena_position attn_arena_tell(const attn_arena *arena);
+attn_tape_arena_position attn_tape_arena_tell(const attn_tape_arena *arena);
 // Takes back everything given out since `position` was told.
-void attn_arena_rewind(attn_arena *arena, attn_arena_position position);
+void attn_tape_arena_rewind(attn_tape_arena *arena, attn_tape_arena_position position);
 // True when `a` is at or before `b`.
-bool attn_arena_not_after(attn_arena_position a, attn_arena_position b);
+bool attn_tape_arena_not_after(attn_tape_arena_position a, attn_tape_arena_position b);
 
 #endif

@@ -6,7 +6,7 @@ bool attn_tape_product(attn_tape *tape, const char *op, const attn_tensor *a, co
                        const attn_tensor *bias, const attn_tensor *out)
 {
     const struct attn_product product = {.a = a, .b = b, .c = out, .bias = bias};
-    const attn_arena_position scratch = attn_arena_tell(&tape->arena);
+    const attn_tape_arena_position scratch = attn_tape_arena_tell(&tape->arena);
     const size_t bytes = attn_product_workspace(tape->context, &product);
     void *const workspace = attn_tape_allocate(tape, op, 1, bytes);
     if (!workspace) {
@@ -17,6 +17,6 @@ bool attn_tape_product(attn_tape *tape, const char *op, const attn_tensor *a, co
         attn_tape_pass_on(tape, &error);
         return false;
     }
-    attn_arena_rewind(&tape->arena, scratch);
+    attn_tape_arena_rewind(&tape->arena, scratch);
     return true;
 }

@@ -10,6 +10,8 @@
 #include "core/error.h"
 #include "core/layout.h"
 
+static const attn_error no_tape = {ATTN_ERR_INVALID_ARGUMENT, "the tape is NULL"};
+
 // ---- life ---------------------------------------------------------------------------------------
 
 attn_status attn_tape_create(const attn_context *context, attn_tape **tape, attn_error *error)
@@ -24,7 +26,7 @@ attn_status attn_tape_create(const attn_context *context, attn_tape **tape, attn
                          sizeof *made);
     }
     *made = (attn_tape){.context = context, .generation = 1, .backwards = 1, .recording = true};
-    attn_arena_init(&made->arena, context);
+    attn_tape_arena_init(&made->arena, context);
     *tape = made;
     return ATTN_OK;
 }
@@ -34,7 +36,7 @@ void attn_tape_destroy(attn_tape *tape)
     if (!tape) {
         return;
     }
-    attn_arena_release(&tape->arena);
+    attn_tape_arena_release(&tape->arena);
     attn_release(tape->context, tape->nodes, tape->capacity * sizeof *tape->nodes);
     attn_release(tape->context, tape, sizeof *tape);
 }
@@ -47,7 +49,10 @@ static void next_generation(attn_tape *tape)
 
 void attn_tape_reset(attn_tape *tape)
 {
-    attn_arena_rewind(&tape->arena, (attn_arena_position){0});
+    if (!tape) {
+        return;
+    }
+    attn_tape_arena_rewind(&tape->arena, (attn_tape_arena_position){0});
     tape->count = 0;
     next_generation(tape);
     tape->resets++;
@@ -59,7 +64,7 @@ void attn_tape_reset(attn_tape *tape)
 // the record was taken back further than the mark and grew again.
 struct mark {
     attn_tape *tape;
-    attn_arena_position position;
+    attn_tape_arena_position position;
     uint64_t resets, backwards;
     uint32_t count, generation;
 };
@@ -73,8 +78,11 @@ static uint32_t last_generation(const attn_tape *tape, uint32_t count)
 
 attn_tape_mark attn_tape_get_mark(attn_tape *tape)
 {
+    if (!tape) {
+        return (attn_tape_mark){{0}};
+    }
     const struct mark mark = {.tape = tape,
-                              .position = attn_arena_tell(&tape->arena),
+                              .position = attn_tape_arena_tell(&tape->arena),
                               .resets = tape->resets,
                               .backwards = tape->backwards,
                               .count = tape->count,
@@ -88,6 +96,9 @@ attn_status attn_tape_release(attn_tape *tape, attn_tape_mark opaque, attn_error
 {
     struct mark mark;
     memcpy(&mark, &opaque, sizeof mark);
+    if (!tape) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "release: %s", no_tape.text);
+    }
     if (mark.tape != tape) {
         return attn_fail(error, ATTN_ERR_STATE, "release: the mark belongs to another tape");
     }
@@ -95,11 +106,11 @@ attn_status attn_tape_release(attn_tape *tape, attn_tape_mark opaque, attn_error
         return attn_fail(error, ATTN_ERR_STATE, "release: the mark is from before a reset");
     }
     if (mark.count > tape->count || mark.generation != last_generation(tape, mark.count) ||
-        !attn_arena_not_after(mark.position, attn_arena_tell(&tape->arena))) {
+        !attn_tape_arena_not_after(mark.position, attn_tape_arena_tell(&tape->arena))) {
         return attn_fail(error, ATTN_ERR_STATE,
                          "release: the mark itself was forgotten by an earlier release");
     }
-    attn_arena_rewind(&tape->arena, mark.position);
+    attn_tape_arena_rewind(&tape->arena, mark.position);
     tape->count = mark.count;
     next_generation(tape);
     if (mark.backwards != tape->backwards) {
@@ -110,29 +121,31 @@ attn_status attn_tape_release(attn_tape *tape, attn_tape_mark opaque, attn_error
 
 void attn_tape_set_recording(attn_tape *tape, bool recording)
 {
-    tape->recording = recording;
+    if (tape) {
+        tape->recording = recording;
+    }
 }
 
 bool attn_tape_recording(const attn_tape *tape)
 {
-    return tape->recording;
+    return tape && tape->recording;
 }
 
 const attn_context *attn_tape_context(const attn_tape *tape)
 {
-    return tape->context;
+    return tape ? tape->context : NULL;
 }
 
 // ---- errors -------------------------------------------------------------------------------------
 
 attn_status attn_tape_status(const attn_tape *tape)
 {
-    return tape->error.status;
+    return attn_tape_error(tape)->status;
 }
 
 const attn_error *attn_tape_error(const attn_tape *tape)
 {
-    return &tape->error;
+    return tape ? &tape->error : &no_tape;
 }
 
 bool attn_tape_healthy(const attn_tape *tape)
@@ -142,7 +155,9 @@ bool attn_tape_healthy(const attn_tape *tape)
 
 void attn_tape_fail(attn_tape *tape, attn_status status, const char *text)
 {
-    attn_tape_raise(tape, status, "%s", text ? text : attn_status_message(status));
+    if (tape) {
+        attn_tape_raise(tape, status, "%s", text ? text : attn_status_message(status));
+    }
 }
 
 void attn_tape_raise(attn_tape *tape, attn_status status, const char *format, ...)
@@ -178,7 +193,7 @@ bool attn_tape_is_live(attn_var var)
 bool attn_tape_enter(const char *op, const attn_var *inputs, int64_t count, attn_tape **tape)
 {
     attn_tape *owner = NULL;
-    for (int64_t k = 0; k < count && !owner; k++) {
+    for (int64_t k = 0; inputs && k < count && !owner; k++) {
         owner = inputs[k].tape;
     }
     *tape = owner;
@@ -232,7 +247,7 @@ void *attn_tape_allocate(attn_tape *tape, const char *op, int64_t count, size_t 
                         (long long)count, size);
         return NULL;
     }
-    void *const memory = attn_arena_allocate(&tape->arena, (size_t)bytes);
+    void *const memory = attn_tape_arena_allocate(&tape->arena, (size_t)bytes);
     if (!memory) {
         attn_tape_raise(tape, ATTN_ERR_OUT_OF_MEMORY, "%s: no memory for %lld bytes", op,
                         (long long)bytes);

@@ -65,7 +65,7 @@ struct attn_tape_leaf {
 
 struct attn_tape {
     const attn_context *context;
-    attn_arena arena;
+    attn_tape_arena arena;
     attn_tape_node **nodes; // nodes lie in the arena and do not move
     uint32_t count, capacity;
     uint32_t generation; // of nodes made now; changes with every reset and release

@@ -101,7 +101,7 @@ static bool run_forward(attn_tape *tape, const attn_var *inputs, const attn_sdpa
     args.lse = lse;
     args.row_max = records ? &kept->row_max : NULL;
     args.row_sum = records ? &kept->row_sum : NULL;
-    const attn_arena_position scratch = attn_arena_tell(&tape->arena);
+    const attn_tape_arena_position scratch = attn_tape_arena_tell(&tape->arena);
     if (attn_sdpa_forward_workspace(tape->context, &call, &args, &bytes, &error) != ATTN_OK) {
         attn_tape_pass_on(tape, &error);
         return false;
@@ -115,7 +115,7 @@ static bool run_forward(attn_tape *tape, const attn_var *inputs, const attn_sdpa
         attn_tape_pass_on(tape, &error);
         return false;
     }
-    attn_arena_rewind(&tape->arena, scratch);
+    attn_tape_arena_rewind(&tape->arena, scratch);
     return true;
 }
 
@@ -209,7 +209,7 @@ static void backward_by_engine(const attn_tape_back *back)
             *wanted[k] = &grads[k];
         }
     }
-    const attn_arena_position scratch = attn_arena_tell(&tape->arena);
+    const attn_tape_arena_position scratch = attn_tape_arena_tell(&tape->arena);
     attn_error error;
     size_t bytes;
     if (attn_sdpa_backward_workspace(tape->context, &kept->desc, &args, &bytes, &error) !=
@@ -226,7 +226,7 @@ static void backward_by_engine(const attn_tape_back *back)
         attn_tape_pass_on(tape, &error);
         return;
     }
-    attn_arena_rewind(&tape->arena, scratch);
+    attn_tape_arena_rewind(&tape->arena, scratch);
     for (int32_t k = 0; k < ATTN_ATTENTION_INPUTS; k++) {
         if (back->wanted[k]) {
             back->gradients[k] = attn_tape_push(tape, NULL, NULL, 0, &grads[k], NULL, 0);

@@ -113,7 +113,7 @@ static attn_var triangle(const attn_tape_op *op, attn_var a, bool lower, int64_t
     if (!attn_tape_tensor(tape, op->name, x->dtype, x->ndim, x->shape, &y)) {
         return attn_tape_failed(tape);
     }
-    const attn_arena_position scratch = attn_arena_tell(&tape->arena);
+    const attn_tape_arena_position scratch = attn_tape_arena_tell(&tape->arena);
     if (!attn_tape_tensor(tape, op->name, ATTN_BOOL, 2, x->shape + x->ndim - 2, &mask)) {
         return attn_tape_failed(tape);
     }
@@ -124,7 +124,7 @@ static attn_var triangle(const attn_tape_op *op, attn_var a, bool lower, int64_t
     const double zero = 0;
     const attn_tensor *const rows[] = {&y, x, &whole};
     attn_loop_elements(tape->context, rows, 3, attn_row_of(x->dtype, ATTN_ROW_SELECT), &zero);
-    attn_arena_rewind(&tape->arena, scratch);
+    attn_tape_arena_rewind(&tape->arena, scratch);
     return attn_tape_push(tape, op, &a, 1, &y, &diagonal, sizeof diagonal);
 }
 
