@@ -32,8 +32,9 @@ axis axis_linear(double low, double high, int wanted, int widen)
     }
     // Closer together than the numbers around them can be told apart.
     if (high - low <= 1e-12 * fmax(fabs(low), fabs(high))) {
-        low -= 0.5;
-        high += 0.5;
+        const double room = fmax(0.5, 0.1 * fabs(low));
+        low -= room;
+        high += room;
     }
     const double rough = (high - low) / wanted;
     const double power = pow(10, floor(log10(rough)));
