@@ -98,6 +98,27 @@ attn_var randn_leaf(demo *d, int32_t ndim, const int64_t *shape)
     return filled_leaf(d, attn_randn, ndim, shape);
 }
 
+void own_parameter_create(demo *d, attn_parameter *p, const char *name, int64_t rows,
+                          int64_t columns, double deviation)
+{
+    attn_error error = {0};
+    const int64_t shape[] = {rows, columns};
+    *p = (attn_parameter){.name = name};
+    must(attn_tensor_create(d->context, ATTN_F32, 2, shape, &p->value, &error), &error);
+    must(attn_tensor_create(d->context, ATTN_F32, 2, shape, &p->grad, &error), &error);
+    must(attn_randn(d->generator, &p->value, &error), &error);
+    float *numbers = p->value.data;
+    for (int64_t i = 0; i < rows * columns; ++i) {
+        numbers[i] *= (float)deviation;
+    }
+}
+
+void own_parameter_destroy(demo *d, attn_parameter *p)
+{
+    attn_tensor_destroy(d->context, &p->value);
+    attn_tensor_destroy(d->context, &p->grad);
+}
+
 attn_var parameter(demo *d, attn_module *module, const char *name)
 {
     attn_parameter *found = attn_module_find_parameter(module, name);

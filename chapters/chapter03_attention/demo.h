@@ -53,6 +53,12 @@ attn_var leaf(demo *d, const float *numbers, int32_t ndim, const int64_t *shape)
 attn_var rand_leaf(demo *d, int32_t ndim, const int64_t *shape);
 attn_var randn_leaf(demo *d, int32_t ndim, const int64_t *shape);
 
+// A matrix (rows, columns) to be trained that belongs to no module: normal numbers of the given
+// deviation, and its gradient. The name must outlive it.
+void own_parameter_create(demo *d, attn_parameter *p, const char *name, int64_t rows,
+                          int64_t columns, double deviation);
+void own_parameter_destroy(demo *d, attn_parameter *p);
+
 // A module's parameter as a variable whose gradient a backward adds to the module's.
 attn_var parameter(demo *d, attn_module *module, const char *name);
 

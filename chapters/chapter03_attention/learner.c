@@ -3,29 +3,13 @@
 
 #include <stdio.h>
 
-static void embedding_create(demo *d, attn_parameter *p, const char *name, int64_t rows)
-{
-    attn_error error = {0};
-    const int64_t shape[] = {rows, WIDTH};
-    *p = (attn_parameter){.name = name};
-    must(attn_tensor_create(d->context, ATTN_F32, 2, shape, &p->value, &error), &error);
-    must(attn_tensor_create(d->context, ATTN_F32, 2, shape, &p->grad, &error), &error);
-    must(attn_randn(d->generator, &p->value, &error), &error);
-}
-
-static void embedding_destroy(demo *d, attn_parameter *p)
-{
-    attn_tensor_destroy(d->context, &p->value);
-    attn_tensor_destroy(d->context, &p->grad);
-}
-
 void learner_create(demo *d, learner *l, int64_t heads, bool causal, int64_t answers)
 {
     attn_error error = {0};
     manual_seed(d, LEARNER_SEED);
     l->answers = answers;
-    embedding_create(d, &l->token, "token", VOCABULARY);
-    embedding_create(d, &l->position, "position", SEQUENCE);
+    own_parameter_create(d, &l->token, "token", VOCABULARY, WIDTH, 1);
+    own_parameter_create(d, &l->position, "position", SEQUENCE, WIDTH, 1);
     attn_attention_config config;
     attn_attention_config_init(&config);
     config.d_in = WIDTH;
@@ -42,8 +26,8 @@ void learner_create(demo *d, learner *l, int64_t heads, bool causal, int64_t ans
 
 void learner_destroy(demo *d, learner *l)
 {
-    embedding_destroy(d, &l->token);
-    embedding_destroy(d, &l->position);
+    own_parameter_destroy(d, &l->token);
+    own_parameter_destroy(d, &l->position);
     attn_module_destroy(l->attention);
     attn_module_destroy(l->readout);
 }

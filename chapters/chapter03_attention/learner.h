@@ -25,7 +25,7 @@ typedef struct learner {
 void learner_create(demo *d, learner *l, int64_t heads, bool causal, int64_t answers);
 void learner_destroy(demo *d, learner *l);
 
-// All its parameters, with names that begin with `prefix`, which must outlive the optimizer.
+// All its parameters, with names that begin with `prefix`.
 void learner_add(learner *l, attn_optimizer *optimizer, const char *prefix);
 
 // tokens (batch, SEQUENCE) int64 -> logits (batch, SEQUENCE, answers, VOCABULARY).

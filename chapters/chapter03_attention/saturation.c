@@ -93,26 +93,6 @@ typedef struct learning_curve {
     double loss; // mean of the last five steps
 } learning_curve;
 
-static void parameter_create(demo *d, attn_parameter *p, const char *name, int64_t d_k)
-{
-    attn_error error = {0};
-    const int64_t shape[] = {D_IN, d_k};
-    *p = (attn_parameter){.name = name};
-    must(attn_tensor_create(d->context, ATTN_F32, 2, shape, &p->value, &error), &error);
-    must(attn_tensor_create(d->context, ATTN_F32, 2, shape, &p->grad, &error), &error);
-    must(attn_randn(d->generator, &p->value, &error), &error);
-    float *numbers = p->value.data;
-    for (int64_t i = 0; i < D_IN * d_k; ++i) {
-        numbers[i] /= sqrtf(D_IN); // queries and keys of variance 1
-    }
-}
-
-static void parameter_destroy(demo *d, attn_parameter *p)
-{
-    attn_tensor_destroy(d->context, &p->value);
-    attn_tensor_destroy(d->context, &p->grad);
-}
-
 static void matcher_create(demo *d, matcher *m, int64_t d_k, bool scaled)
 {
     attn_error error = {0};
@@ -120,8 +100,9 @@ static void matcher_create(demo *d, matcher *m, int64_t d_k, bool scaled)
     attn_adamw_config_init(&config);
     config.learning_rate = 3e-3;
     must(attn_optimizer_create(d->context, &config, &m->optimizer, &error), &error);
-    parameter_create(d, &m->W_query, "W_query", d_k);
-    parameter_create(d, &m->W_key, "W_key", d_k);
+    const double deviation = 1 / sqrt(D_IN); // queries and keys of variance 1
+    own_parameter_create(d, &m->W_query, "W_query", D_IN, d_k, deviation);
+    own_parameter_create(d, &m->W_key, "W_key", D_IN, d_k, deviation);
     must(attn_optimizer_add_parameter(m->optimizer, "W_query", &m->W_query, &error), &error);
     must(attn_optimizer_add_parameter(m->optimizer, "W_key", &m->W_key, &error), &error);
     m->scale = scaled ? 1 / sqrt((double)d_k) : 1;
@@ -130,8 +111,8 @@ static void matcher_create(demo *d, matcher *m, int64_t d_k, bool scaled)
 static void matcher_destroy(demo *d, matcher *m)
 {
     attn_optimizer_destroy(m->optimizer);
-    parameter_destroy(d, &m->W_query);
-    parameter_destroy(d, &m->W_key);
+    own_parameter_destroy(d, &m->W_query);
+    own_parameter_destroy(d, &m->W_key);
 }
 
 // For every token the token of its sequence with the largest x_i R x_j: (batch, T, D_IN).

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "attention.h"
+#include "causal.h"
 #include "print.h"
 #include "sections.h"
 
@@ -52,9 +53,7 @@ static void two_kinds_of_weights(demo *d, attn_module *sa_v2)
     step(d, T_342_TWO_WEIGHTS);
     const attn_var sentence = make_inputs(d);
     const float other_step[] = {0.90F, 0.10F, 0.20F};
-    const attn_var parts[] = {attn_slice(sentence, 0, 0, TOKENS - 1),
-                              leaf(d, other_step, 2, (int64_t[]){1, EMBEDDING})};
-    const attn_var changed = attn_cat(parts, 2, 0); // (6, 3), another last token
+    const attn_var changed = sentence_ending_in(d, other_step); // (6, 3)
 
     const attn_tensor *W_query = &attn_module_find_parameter(sa_v2, "W_query.weight")->value;
     const attn_var parameters_before = attn_input(d->tape, W_query, false);
