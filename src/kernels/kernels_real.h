@@ -58,6 +58,16 @@ struct ATTN_NAME(attn_adjust) {
     const ATTN_REAL *distance;
 };
 
+// One block of the backward: gradients of weights become gradients of scores.
+struct ATTN_NAME(attn_gradient) {
+    const ATTN_REAL *weight; // keys x lanes, before dropout; hidden where masked
+    const ATTN_REAL *kept;   // the same after dropout, or NULL
+    const ATTN_REAL *slope;  // keys x lanes: of the softcap, or NULL
+    const ATTN_REAL *delta;  // per lane
+    ATTN_REAL *gradient;     // keys x lanes: in place
+    int64_t row;             // of all of them
+};
+
 struct ATTN_NAME(attn_kernels) {
     // The register tile at its best: tile_rows x tile_lanes for products whose lanes are many. Other
     // sizes are right, and fastest in multiples of vector_lanes.
@@ -85,6 +95,16 @@ struct ATTN_NAME(attn_kernels) {
     // -inf where not begin[lane] <= k < end[lane].
     void (*hide_outside)(ATTN_REAL *score, int64_t row, int64_t keys, int64_t lanes,
                          const ATTN_REAL *begin, const ATTN_REAL *end);
+
+    // Per weight: weight * (gradient - delta) * slope, hidden where the weight is; a gradient whose
+    // weight was dropped (kept is 0) counts as 0.
+    void (*score_gradient)(const struct ATTN_NAME(attn_gradient) * strip, int64_t keys,
+                           int64_t lanes);
+    // Capped scores become the softcap's slopes 1 - (capped / cap)^2.
+    void (*cap_slope)(ATTN_REAL *capped, int64_t row, ATTN_REAL cap, int64_t keys, int64_t lanes);
+    // dots[lane] = sum over i of a[i*row + lane] * b[i*row + lane], ascending.
+    void (*lane_dots)(const ATTN_REAL *a, const ATTN_REAL *b, int64_t row, int64_t count,
+                      ATTN_REAL *dots, int64_t lanes);
 
     // True where rows x columns elements hold neither NaN nor infinity.
     bool (*finite)(const ATTN_REAL *source, int64_t source_row, int64_t rows, int64_t columns);

@@ -2,6 +2,7 @@
 // table of the results. The including file defines ATTN_REAL_BITS and TIER_TABLE (the table's name)
 // and includes its vec_*.h first.
 #include "kernels/text_dropout.h"
+#include "kernels/text_gradient.h"
 #include "kernels/text_math.h"
 #include "kernels/text_rows.h"
 #include "kernels/text_softmax.h"
@@ -20,6 +21,9 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .dropout = dropout,
     .adjust = adjust,
     .hide_outside = hide_outside,
+    .score_gradient = score_gradient,
+    .cap_slope = cap_slope,
+    .lane_dots = lane_dots,
     .finite = finite,
     .scale_row = scale_row,
     .merge_row = merge_row,

@@ -160,8 +160,9 @@ static void store(const struct attn_sdpa_view *view, int64_t offset, double valu
 static void write_unseen_row(const struct attn_sdpa_problem *problem, int64_t batch, int64_t head,
                              int64_t row)
 {
-    const bool has_sink = problem->sinks.data != NULL;
-    const double max = has_sink ? attn_sdpa_real(&problem->sinks, head) : (double)-INFINITY;
+    const double max = problem->sinks.data ? attn_sdpa_real(&problem->sinks, head)
+                                           : (double)-INFINITY;
+    const bool has_sink = max > (double)-INFINITY;
     const struct attn_sdpa_view *views[3] = {&problem->row_max, &problem->row_sum, &problem->lse};
     const double values[3] = {max, has_sink ? 1 : 0, max};
     for (int v = 0; v < 3; v++) {

@@ -1,0 +1,276 @@
+// sdpa/backward_text.h: gradients of queries, keys and values, for one element type.
+#include "sdpa/backward_strip_text.h"
+
+// Where a piece's sums over rows stand: row j of each belongs to key j of the sequence.
+struct key_sums {
+    real *key, *value; // NULL where not wanted
+    int64_t key_row, value_row;
+};
+
+static struct key_sums open_key_sums(const struct back_worker *worker,
+                                     const struct attn_sdpa_sequence *sequence,
+                                     const struct attn_backward_piece *piece);
+static void close_key_sums(const struct back_worker *worker,
+                           const struct attn_sdpa_sequence *sequence,
+                           const struct attn_backward_piece *piece, const struct key_sums *sums);
+static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                      const struct attn_backward_piece *piece, int64_t strips,
+                      const struct key_sums *sums);
+static void store_query_rows(const struct back_worker *worker,
+                             const struct attn_sdpa_sequence *sequence,
+                             const struct back_strip *back);
+
+size_t REAL_NAME(attn_backward_worker_bytes)(const attn_context *context,
+                                             const struct attn_sdpa_problem *problem)
+{
+    struct attn_arena arena = {0};
+    struct back_worker worker;
+    take_worker(context, problem, &arena, &worker);
+    return arena.used;
+}
+
+void REAL_NAME(attn_backward_run)(const attn_context *context,
+                                  const struct attn_sdpa_problem *problem,
+                                  const struct attn_backward_piece *piece, void *memory)
+{
+    struct attn_arena arena = {memory, 0};
+    struct back_worker worker;
+    take_worker(context, problem, &arena, &worker);
+    const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(problem, piece->sequence);
+    const struct key_sums sums = open_key_sums(&worker, &sequence, piece);
+    const int64_t width = worker.plan.width;
+    const int64_t row_end = attn_min(piece->row_end, sequence.query_len);
+    for (int64_t head = piece->head; head < piece->head_end; head++) {
+        for (int64_t row = piece->row; row < row_end; row += ATTN_BACKWARD_STRIPS * width) {
+            int64_t strips = 0;
+            for (int64_t first = row; first < row_end && strips < ATTN_BACKWARD_STRIPS;
+                 first += width) {
+                start_back_strip(&worker, &sequence, head, first, attn_min(width, row_end - first),
+                                 &worker.strips[strips++]);
+            }
+            walk_keys(&worker, &sequence, piece, strips, &sums);
+            for (int64_t s = 0; piece->of_query && s < strips; s++) {
+                store_query_rows(&worker, &sequence, &worker.strips[s]);
+            }
+        }
+    }
+    close_key_sums(&worker, &sequence, piece, &sums);
+}
+
+// ---- products with the scores' gradients and the weights ------------------------------------------
+
+// grad_value (keys, Dv) += weights (keys, rows) grad_output (rows, Dv), and the same for grad_key with
+// the scores' gradients and the queries
+static void add_to_keys(const plan_t *plan, const block_t *part, const struct key_run *runs,
+                        int count, const real *strip, const real *rows, int64_t columns,
+                        attn_tile_select select, real *sums, int64_t sums_row)
+{
+    for (int r = 0; r < count; r++) {
+        const struct REAL_NAME(attn_tile) product = {
+            .a = strip + (runs[r].from - part->origin) * plan->width + runs[r].first,
+            .a_row = plan->width,
+            .a_depth = 1,
+            .b = rows + runs[r].first * columns,
+            .b_depth = columns,
+            .c = sums + runs[r].from * sums_row,
+            .c_row = sums_row,
+            .start = ATTN_TILE_ADD,
+            .select = select,
+        };
+        plan->kernels->tile(&product, runs[r].to - runs[r].from, columns,
+                            runs[r].last - runs[r].first);
+    }
+}
+
+// grad_query (rows, D) += gradients of scores^T (rows, keys) key (keys, D), for rows [row, row + rows)
+static void add_to_rows(const struct back_worker *worker, const struct back_strip *back,
+                        rows_view_t key, const block_t *part, int64_t row, int64_t rows,
+                        int64_t begin, int64_t end, attn_tile_select select)
+{
+    const plan_t *plan = &worker->plan;
+    const int64_t columns = plan->problem->head_dim;
+    const struct REAL_NAME(attn_tile) product = {
+        .a = worker->gradient + (begin - part->origin) * plan->width + row,
+        .a_row = 1,
+        .a_depth = plan->width,
+        .b = key.data + (begin - part->begin) * key.stride,
+        .b_depth = key.stride,
+        .c = back->grad_query + row * columns,
+        .c_row = columns,
+        .start = ATTN_TILE_ADD,
+        .select = select,
+    };
+    plan->kernels->tile(&product, rows, columns, end - begin);
+}
+
+static void add_to_query(const struct back_worker *worker, const struct back_strip *back,
+                         rows_view_t key, const block_t *part)
+{
+    enum { FEW = 12 };
+    const plan_t *plan = &worker->plan;
+    const strip_t *strip = &back->strip;
+    if (!part->hidden) {
+        add_to_rows(worker, back, key, part, 0, strip->rows, part->begin, part->end, ATTN_TILE_ALL);
+        return;
+    }
+    const bool finite = plan->kernels->finite(key.data, key.stride, part->end - part->begin,
+                                              plan->problem->head_dim);
+    const attn_tile_select select = finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A;
+    for (int64_t row = 0; row < strip->rows; row += FEW) {
+        const int64_t rows = attn_min(FEW, strip->rows - row);
+        int64_t begin = part->end, end = part->begin;
+        for (int64_t l = row; l < row + rows; l++) {
+            if (strip->begin[l] < strip->end[l]) {
+                begin = attn_min(begin, strip->begin[l]);
+                end = attn_max(end, strip->end[l]);
+            }
+        }
+        begin = attn_max(begin, part->begin);
+        end = attn_min(end, part->end);
+        if (begin < end) {
+            add_to_rows(worker, back, key, part, row, rows, begin, end, select);
+        }
+    }
+}
+
+static void go_back(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                    const struct attn_backward_piece *piece, struct back_strip *back,
+                    rows_view_t key, rows_view_t value, block_t *part, const struct key_sums *sums)
+{
+    const plan_t *plan = &worker->plan;
+    const struct attn_sdpa_problem *p = plan->problem;
+    struct key_run runs[2 * MOST_RUNS];
+    const int count = cut_runs(&back->strip, part, runs);
+    weights_again(worker, sequence, back, key, part);
+    if (sums->value) {
+        add_to_keys(plan, part, runs, count, worker->scratch.score, back->grad_output, p->value_dim,
+                    part->hidden && !back->grad_finite ? ATTN_TILE_HIDDEN_A : ATTN_TILE_ALL,
+                    sums->value, sums->value_row);
+    }
+    if (!sums->key && !piece->of_query) {
+        return;
+    }
+    score_gradients(worker, back, value, part, runs, count, p->softcap > 0 ? worker->slopes : NULL);
+    if (sums->key) {
+        add_to_keys(plan, part, runs, count, worker->gradient, back->query, p->head_dim,
+                    part->hidden && !back->query_finite ? ATTN_TILE_HIDDEN_A : ATTN_TILE_ALL,
+                    sums->key, sums->key_row);
+    }
+    if (piece->of_query) {
+        add_to_query(worker, back, key, part);
+    }
+}
+
+static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                      const struct attn_backward_piece *piece, int64_t strips,
+                      const struct key_sums *sums)
+{
+    const plan_t *plan = &worker->plan;
+    const struct attn_sdpa_problem *p = plan->problem;
+    int64_t lowest = sequence->key_len, highest = 0;
+    for (int64_t s = 0; s < strips; s++) {
+        lowest = attn_min(lowest, worker->strips[s].strip.lowest);
+        highest = attn_max(highest, worker->strips[s].strip.highest);
+    }
+    lowest = attn_max(lowest, piece->key);
+    highest = attn_min(highest, piece->key_end);
+    for (int64_t block = lowest / plan->key_block * plan->key_block; block < highest;
+         block += plan->key_block) {
+        const int64_t begin = attn_max(block, lowest);
+        const int64_t count = attn_min(block + plan->key_block, highest) - begin;
+        const int64_t first = sequence->key_start + begin;
+        const rows_view_t key =
+            REAL_NAME(attn_strip_load_rows)(plan, &p->key, sequence->batch, piece->key_head, first,
+                                            count, p->head_dim, true, worker->scratch.key);
+        const rows_view_t value = REAL_NAME(attn_strip_load_rows)(
+            plan, &p->value, sequence->batch, piece->key_head, first, count, p->value_dim, true,
+            worker->scratch.value);
+        for (int64_t s = 0; s < strips; s++) {
+            block_t part;
+            if (REAL_NAME(attn_strip_meets)(plan, &worker->strips[s].strip, block, &part)) {
+                const int64_t skip = part.begin - begin;
+                go_back(worker, sequence, piece, &worker->strips[s],
+                        (rows_view_t){key.data + skip * key.stride, key.stride},
+                        (rows_view_t){value.data + skip * value.stride, value.stride}, &part, sums);
+            }
+        }
+    }
+}
+
+// ---- results ------------------------------------------------------------------------------------
+
+static void store_query_rows(const struct back_worker *worker,
+                             const struct attn_sdpa_sequence *sequence,
+                             const struct back_strip *back)
+{
+    const plan_t *plan = &worker->plan;
+    const struct attn_sdpa_problem *p = plan->problem;
+    for (int64_t l = 0; l < back->strip.rows; l++) {
+        const int64_t offset =
+            row_offset(&p->grad_query, sequence, back->strip.head[l], back->strip.row[l]);
+        store_row(plan, &worker->scratch, &p->grad_query, offset, p->head_dim,
+                  back->grad_query + l * p->head_dim, (real)p->scale);
+    }
+}
+
+static int64_t key_offset(const struct attn_sdpa_view *view,
+                          const struct attn_sdpa_sequence *sequence, int64_t key_head)
+{
+    return sequence->batch * view->stride[0] + key_head * view->stride[1] +
+           sequence->key_start * view->stride[2];
+}
+
+// The sums over one side in the output itself where they can be, all 0 at first.
+static real *open_sums(const plan_t *plan, const struct attn_sdpa_view *view,
+                       const struct attn_sdpa_sequence *sequence,
+                       const struct attn_backward_piece *piece, int64_t columns, real *own,
+                       int64_t *row)
+{
+    if (!view->data || !piece->of_keys) {
+        return NULL;
+    }
+    const bool in_place = stands_in_output(plan, view);
+    real *const sums = in_place ? (real *)view->data + key_offset(view, sequence, piece->key_head)
+                                : own;
+    *row = in_place ? view->stride[2] : columns;
+    for (int64_t j = piece->key; j < attn_min(piece->key_end, sequence->key_len); j++) {
+        memset(sums + j * *row, 0, (size_t)columns * sizeof(real));
+    }
+    return sums;
+}
+
+static struct key_sums open_key_sums(const struct back_worker *worker,
+                                     const struct attn_sdpa_sequence *sequence,
+                                     const struct attn_backward_piece *piece)
+{
+    const struct attn_sdpa_problem *p = worker->plan.problem;
+    struct key_sums sums = {0};
+    sums.key = open_sums(&worker->plan, &p->grad_key, sequence, piece, p->head_dim,
+                         worker->grad_key, &sums.key_row);
+    sums.value = open_sums(&worker->plan, &p->grad_value, sequence, piece, p->value_dim,
+                           worker->grad_value, &sums.value_row);
+    return sums;
+}
+
+static void close_sums(const struct back_worker *worker, const struct attn_sdpa_view *view,
+                       const struct attn_sdpa_sequence *sequence,
+                       const struct attn_backward_piece *piece, int64_t columns, const real *sums,
+                       int64_t row, real scale)
+{
+    const int64_t offset = key_offset(view, sequence, piece->key_head);
+    for (int64_t j = piece->key; sums && j < attn_min(piece->key_end, sequence->key_len); j++) {
+        store_row(&worker->plan, &worker->scratch, view, offset + j * view->stride[2], columns,
+                  sums + j * row, scale);
+    }
+}
+
+static void close_key_sums(const struct back_worker *worker,
+                           const struct attn_sdpa_sequence *sequence,
+                           const struct attn_backward_piece *piece, const struct key_sums *sums)
+{
+    const struct attn_sdpa_problem *p = worker->plan.problem;
+    close_sums(worker, &p->grad_key, sequence, piece, p->head_dim, sums->key, sums->key_row,
+               (real)p->scale);
+    close_sums(worker, &p->grad_value, sequence, piece, p->value_dim, sums->value, sums->value_row,
+               1);
+}
