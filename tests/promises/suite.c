@@ -35,6 +35,7 @@ static void terms(struct attention *a)
 static void masks(struct attention *a)
 {
     attention_add_keep(a, (int64_t[]){1, 1, 1, LONG}, 0.8);
+    test_set(&a->keep, 0, 0, 0, 0, 1.0); // somebody changes this key
     attention_add_bias(a, ATTN_F32, (int64_t[]){1, 2, 9, LONG}, 2.0);
     attention_add_philox(a, 0.2);
 }
