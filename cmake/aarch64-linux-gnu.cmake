@@ -12,5 +12,6 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
-# -L: where the cross compiler's own libc lies.
-set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64;-L;/usr/aarch64-linux-gnu")
+# Programs run with the libc that was unpacked: the cross compiler's own (libc6-arm64-cross) never
+# returns from pthread_create under qemu 7.2.
+set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64;-L;${attn_sysroot}")

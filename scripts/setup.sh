@@ -72,20 +72,23 @@ unpack_cross_libraries() {
   : >"$work/status"
   "${apt[@]}" update >&2
   (cd "$work/debs" && "${apt[@]}" download libcmocka0 libcmocka-dev libjansson4 libjansson-dev \
-    libpthreadpool0 libpthreadpool-dev zlib1g zlib1g-dev >&2)
+    libpthreadpool0 libpthreadpool-dev zlib1g zlib1g-dev libc6 libgcc-s1 >&2)
   for package in "$work"/debs/*.deb; do
     dpkg-deb -x "$package" "$work/root"
   done
-  # zlib keeps its library in /lib, and the link to it in /usr/lib is absolute.
-  local libraries=$work/root/usr/lib/aarch64-linux-gnu
-  mv "$work"/root/lib/aarch64-linux-gnu/* "$libraries"
-  ln -sf libz.so.1 "$libraries/libz.so"
+  # Some packages still keep their libraries in /lib, which is a link to /usr/lib by now; the link to
+  # zlib is absolute.
+  local libraries=$work/root/usr/lib
+  cp -a "$work/root/lib/." "$libraries"
+  rm -r "$work/root/lib"
+  ln -s usr/lib "$work/root/lib"
+  ln -sf libz.so.1 "$libraries/aarch64-linux-gnu/libz.so"
   mv "$work/root" "$sysroot"
   rm -r "$work"
 }
 
 sysroot=$root/build/sysroot-aarch64
-if [[ $cross == yes && ! -d $sysroot ]]; then
+if [[ $cross == yes && ! -e $sysroot/lib/ld-linux-aarch64.so.1 ]]; then
   if [[ $check == yes ]]; then
     echo "setup.sh: the arm64 libraries are not unpacked yet; setup.sh --dev does it" >&2
     exit 1
