@@ -20,6 +20,8 @@ extern const struct attn_kernels_f32 attn_kernels_f32_avx2;
 extern const struct attn_kernels_f64 attn_kernels_f64_avx2;
 extern const struct attn_kernels_f32 attn_kernels_f32_avx512;
 extern const struct attn_kernels_f64 attn_kernels_f64_avx512;
+extern const struct attn_kernels_f32 attn_kernels_f32_lowered;
+extern const struct attn_kernels_f64 attn_kernels_f64_lowered;
 extern const struct attn_kernels_convert attn_kernels_convert_avx2;
 
 static const struct attn_kernels avx2 = {
@@ -37,14 +39,38 @@ static const struct attn_kernels avx512 = {
     .f64 = &attn_kernels_f64_avx512,
     .convert = &attn_kernels_convert_avx2,
 };
+
+static const struct attn_kernels lowered = {
+    .name = "avx512 on pairs of avx2",
+    .tier = ATTN_TIER_AVX2,
+    .f32 = &attn_kernels_f32_lowered,
+    .f64 = &attn_kernels_f64_lowered,
+    .convert = &attn_kernels_convert_avx2,
+};
+#endif
+
+#ifdef __aarch64__
+extern const struct attn_kernels_f32 attn_kernels_f32_neon;
+extern const struct attn_kernels_f64 attn_kernels_f64_neon;
+extern const struct attn_kernels_convert attn_kernels_convert_neon;
+
+static const struct attn_kernels neon = {
+    .name = "neon",
+    .tier = ATTN_TIER_NEON,
+    .f32 = &attn_kernels_f32_neon,
+    .f64 = &attn_kernels_f64_neon,
+    .convert = &attn_kernels_convert_neon,
+};
 #endif
 
 // The first table of a tier is the one that a context gets.
 static const struct attn_kernels *const tables[] = {
     &portable,
 #ifdef __x86_64__
-    &avx2,
-    &avx512,
+    &avx2,     &avx512, &lowered,
+#endif
+#ifdef __aarch64__
+    &neon,
 #endif
 };
 
