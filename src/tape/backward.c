@@ -287,7 +287,7 @@ static attn_var *walk_back(attn_tape *tape, uint32_t first, uint32_t last, const
                            const attn_var *outputs, const attn_var *upstream, int32_t output_count)
 {
     attn_var *const grads = attn_tape_allocate(tape, "reserve", (int64_t)last + 1, sizeof *grads);
-    if (!grads) {
+    if (!grads || !attn_tape_healthy(tape)) {
         return NULL;
     }
     memset(grads, 0, ((size_t)last + 1) * sizeof *grads);
