@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L // isatty, tcsetattr
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <termios.h>
 #include <unistd.h>
@@ -180,10 +181,15 @@ static void wait_for_key(const demo *d)
     const bool keys = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0;
     if (keys) {
         struct termios raw = before;
-        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
+        raw.c_cc[VMIN] = 1;
+        raw.c_cc[VTIME] = 0;
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-        (void)getchar();
+        const int key = getchar();
         tcsetattr(STDIN_FILENO, TCSANOW, &before);
+        if (key == before.c_cc[VINTR]) {
+            raise(SIGINT); // Ctrl-C, with the terminal as it was
+        }
         return;
     }
     int character = 0;

@@ -144,6 +144,17 @@ static void selftest_takes_single_keys_on_a_terminal(void **state)
     chapter_free(&result);
 }
 
+// Ctrl-C at a question ends the program as it ends any other.
+static void selftest_can_be_interrupted(void **state)
+{
+    (void)state;
+    const chapter_call call = {.arguments = {"--selftest"}, .input = "a\003", .terminal = true};
+    chapter_result result = run_chapter(&call);
+    assert_int_equal(result.status, 130);
+    assert_int_equal(count(result.output, "Answer:"), 1);
+    chapter_free(&result);
+}
+
 static void colour_only_on_a_terminal(void **state)
 {
     (void)state;
@@ -180,6 +191,7 @@ int main(void)
         cmocka_unit_test(help_wins_over_everything),
         cmocka_unit_test(selftest_waits_for_each_answer),
         cmocka_unit_test(selftest_takes_single_keys_on_a_terminal),
+        cmocka_unit_test(selftest_can_be_interrupted),
         cmocka_unit_test(colour_only_on_a_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
