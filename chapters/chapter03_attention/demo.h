@@ -27,7 +27,8 @@ typedef struct demo {
 void demo_open(demo *d);
 void demo_close(demo *d);
 
-// Ends the program with the message of a failure that no input can provoke (such as lack of memory).
+// Ends the program with the message of a failure that no input can provoke (such as lack of
+// memory).
 void must(attn_status status, const attn_error *error);
 
 // The same for a chain of tape operations: called once, at the end of the chain.

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-// ---- 1: 12, 8 and 16 heads on 768 numbers ---------------------------------------------------------
+// ---- 1: 12, 8 and 16 heads on 768 numbers -------------------------------------------------------
 
 static bool tensors_close(const attn_tensor *a, const attn_tensor *b, double tolerance)
 {
@@ -43,7 +43,7 @@ static void exercise_1(demo *d)
     say(d, T_EX1_MEANING);
 }
 
-// ---- 2: dropout 0.5, then eval --------------------------------------------------------------------
+// ---- 2: dropout 0.5, then eval ------------------------------------------------------------------
 
 static attn_var forward_with_dropout(demo *d, attn_module *module, attn_var input)
 {
@@ -84,7 +84,7 @@ static void exercise_2(demo *d)
     attn_module_destroy(no_dropout);
 }
 
-// ---- 3: why d_out = 1 and two heads give (2, 6, 2) --------------------------------------------------
+// ---- 3: why d_out = 1 and two heads give (2, 6, 2) ----------------------------------------------
 
 static void exercise_3(demo *d)
 {
@@ -112,7 +112,7 @@ static void exercise_3(demo *d)
     attn_module_destroy(wrappers[1]);
 }
 
-// ---- 4: without out_proj ----------------------------------------------------------------------------
+// ---- 4: without out_proj ------------------------------------------------------------------------
 
 // MultiHeadAttention from seed 123 that ends at the merged heads.
 static attn_module *without_out_proj(demo *d)

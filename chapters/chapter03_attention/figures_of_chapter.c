@@ -69,7 +69,7 @@ static attn_status draw_map(const demo *d, const figure_heat_map *maps, int64_t 
     return figure_heat_maps(maps, count, &options, path, error);
 }
 
-// ---- figure 1: the 6 x 6 weights of the simple attention ---------------------------------------------
+// ---- figure 1: the 6 x 6 weights of the simple attention ----------------------------------------
 
 static attn_status draw_simple(const demo *d, const void *drawing, const char *path,
                                attn_error *error)
@@ -86,7 +86,7 @@ static attn_tensor simple_weights(demo *d)
     return attn_value(attn_softmax(attn_matmul(inputs, attn_transpose(inputs, 0, 1)), -1));
 }
 
-// ---- figure 2: one query and eight keys before and after scaling --------------------------------------
+// ---- figure 2: one query and eight keys before and after scaling --------------------------------
 
 typedef struct scaling {
     double raw[KEYS], scaled[KEYS];
@@ -120,7 +120,7 @@ static scaling scaled_weights(demo *d)
     return s;
 }
 
-// ---- figure 3: before and after the causal mask -------------------------------------------------------
+// ---- figure 3: before and after the causal mask -------------------------------------------------
 
 typedef struct masking {
     attn_tensor before, after;

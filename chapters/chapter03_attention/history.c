@@ -6,12 +6,12 @@
 #include "print.h"
 #include "sections.h"
 
-// ---- the bottleneck: everything through one vector --------------------------------------------------
+// ---- the bottleneck: everything through one vector ----------------------------------------------
 
 enum { STATE = 8, MAX_LENGTH = 50 };
 
-// A recurrent encoder h_t = tanh(W h_(t-1) + U x_t) over `length` random inputs. *first receives the
-// first input as a variable that wants a gradient, states[] every h_t.
+// A recurrent encoder h_t = tanh(W h_(t-1) + U x_t) over `length` random inputs. *first receives
+// the first input as a variable that wants a gradient, states[] every h_t.
 static void encode(demo *d, int length, attn_var *first, attn_var *states)
 {
     manual_seed(d, 123);
@@ -71,7 +71,7 @@ static void bottleneck(demo *d)
     say(d, T_HIS_BOTTLENECK_MEANING);
 }
 
-// ---- Bahdanau's additive attention ------------------------------------------------------------------
+// ---- Bahdanau's additive attention --------------------------------------------------------------
 
 enum { WORDS = 4 };
 
@@ -137,7 +137,7 @@ static void additive_step(demo *d)
     say(d, T_HIS_BAHDANAU_MEANING);
 }
 
-// ---- self-attention and cross-attention as shapes ---------------------------------------------------
+// ---- self-attention and cross-attention as shapes -----------------------------------------------
 
 static attn_module *two_input_attention(demo *d)
 {

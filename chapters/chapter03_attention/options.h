@@ -41,8 +41,8 @@ typedef struct options {
 // and returns false; the exit status is then 2.
 bool options_read(int argc, char **argv, options *o);
 
-// The text table of the locale: Chinese where LC_ALL, LC_MESSAGES or LANG (the first that is set and
-// not empty) begins with "zh", else English.
+// The text table of the locale: Chinese where LC_ALL, LC_MESSAGES or LANG (the first that is set
+// and not empty) begins with "zh", else English.
 const char *const *text_of_locale(void);
 
 #endif

@@ -74,8 +74,8 @@ void claim(demo *d, bool holds, text_id id, ...)
 
 enum { NUMBER_TEXT = 32, LINE_COLUMNS = 80 };
 
-// Four decimals, right-aligned in `width` columns; whole numbers for a mask of booleans. The sign of a
-// NaN differs between machines and means nothing.
+// Four decimals, right-aligned in `width` columns; whole numbers for a mask of booleans. The
+// sign of a NaN differs between machines and means nothing.
 static const char *number_text(const attn_tensor *tensor, const int64_t *index, int width,
                                char buffer[NUMBER_TEXT])
 {

@@ -1,4 +1,5 @@
-// saturation.c: why scores are divided by sqrt(d_k): what raw scores do to a softmax, and to learning.
+// saturation.c: why scores are divided by sqrt(d_k): what raw scores do to a softmax and to learning.
+// learning.
 #include <math.h>
 #include <stdio.h>
 
@@ -10,7 +11,7 @@
 static const int key_sizes[] = {8, 64, 512};
 enum { KEY_SIZES = 3, SEED = 123 };
 
-// ---- the softmax alone ----------------------------------------------------------------------------
+// ---- the softmax alone --------------------------------------------------------------------------
 
 enum { QUERIES = 256, KEYS = 16 };
 
@@ -73,12 +74,13 @@ static void softmax_alone(demo *d)
     say(d, T_SAT_SOFTMAX_MEANING);
 }
 
-// ---- learning ---------------------------------------------------------------------------------------
+// ---- learning -----------------------------------------------------------------------------------
 
 enum { D_IN = 16, LENGTH = 16, BATCH = 8, STEPS = 60 };
 
-// A self-attention of one head whose values are the inputs themselves. For every token, the token that
-// the fixed matrix R calls its best match is the right answer: W_query and W_key must learn R.
+// A self-attention of one head whose values are the inputs themselves. For every token, the
+// token that the fixed matrix R calls its best match is the right answer: W_query and W_key must
+// learn R.
 typedef struct matcher {
     attn_parameter W_query, W_key; // (D_IN, d_k)
     attn_optimizer *optimizer;

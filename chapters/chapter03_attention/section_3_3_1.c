@@ -14,7 +14,8 @@ static float dot(const float *a, const float *b, int64_t size)
     return sum;
 }
 
-// weight_j = score_j / sum of scores: sums to 1, but is a weighting only while no score is negative.
+// weight_j = score_j / sum of scores: sums to 1, but is a weighting only while no score is
+// negative.
 static void normalise_by_sum(const float *scores, int64_t size, float *weights)
 {
     float sum = 0;

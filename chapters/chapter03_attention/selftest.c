@@ -14,7 +14,7 @@
 #include "print.h"
 #include "sections.h"
 
-// ---- evidence ---------------------------------------------------------------------------------------
+// ---- evidence -----------------------------------------------------------------------------------
 
 static void evidence_first_numbers(demo *d)
 {
@@ -170,7 +170,7 @@ static void evidence_gpt2(demo *d)
     printf("  %-28s %s\n", "mha(x), d_out = 768, H = 12", shape_text(&run.output, shape));
 }
 
-// ---- the dialogue -----------------------------------------------------------------------------------
+// ---- the dialogue -------------------------------------------------------------------------------
 
 // One key on a terminal, one line otherwise.
 static void wait_for_key(const demo *d)

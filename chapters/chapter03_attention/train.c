@@ -10,7 +10,7 @@
 
 enum { NEAR = 1, FAR = 3, COPY_STEPS = 400, LEAK_STEPS = 100, HELD_OUT_BATCHES = 20 };
 
-// ---- copying the tokens one and three places back -------------------------------------------------
+// ---- copying the tokens one and three places back -----------------------------------------------
 
 enum { COPY_POSITIONS = SEQUENCE - FAR }; // positions that have a token three places back
 
@@ -156,7 +156,7 @@ static int train_copy(demo *d, const train_options *options)
     return status;
 }
 
-// ---- the leak: next token without and with the mask -------------------------------------------------
+// ---- the leak: next token without and with the mask ---------------------------------------------
 
 enum { LEAK_POSITIONS = SEQUENCE - 1, CURVE_COLUMNS = 20 };
 

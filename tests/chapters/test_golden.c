@@ -120,8 +120,8 @@ static const char *numbers_of(const char *output, const char *section, const cha
     return NULL;
 }
 
-// The next number of the text, skipping brackets, commas, token names and block indices, which stand
-// outside brackets. `*inside` says whether the text is inside brackets.
+// The next number of the text, skipping brackets, commas, token names and block indices, which
+// stand outside brackets. `*inside` says whether the text is inside brackets.
 static double next_number(const char **text, bool *inside, bool scalar)
 {
     for (;; ++*text) {

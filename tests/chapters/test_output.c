@@ -1,4 +1,5 @@
-// What the program prints, in both languages, against stored text; and what the stored text must be.
+// What the program prints, in both languages, against stored text; and what the stored text must
+// be.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
