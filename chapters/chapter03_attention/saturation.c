@@ -1,5 +1,4 @@
-// saturation.c: why scores are divided by sqrt(d_k): what raw scores do to a softmax and to learning.
-// learning.
+// saturation.c: what raw and scaled scores do to a softmax, and to learning.
 #include <math.h>
 #include <stdio.h>
 

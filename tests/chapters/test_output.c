@@ -1,5 +1,4 @@
-// What the program prints, in both languages, against stored text; and what the stored text must
-// be.
+// What the program prints, in both languages, against stored text.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
