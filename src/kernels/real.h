@@ -24,14 +24,26 @@ typedef double real;
 #endif
 
 // The texts are written as small functions that take their shape as constant arguments and as loops
-// over those constants; both must disappear.
-#define INLINE static inline __attribute__((always_inline))
-#ifdef ATTN_KERNELS_ROLLED // sanitized builds: the checks of unrolled loops take minutes to compile
+// over those constants; for speed both must disappear. Where speed is not the point, they stay: the
+// code would take minutes to compile.
+#if defined(__has_feature) && !defined(ATTN_PLAIN_LOOPS)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ATTN_PLAIN_LOOPS
+#endif
+#elif (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(ATTN_PLAIN_LOOPS)
+#define ATTN_PLAIN_LOOPS
+#endif
+
+#ifdef ATTN_PLAIN_LOOPS
+#define INLINE static inline
 #define UNROLL
-#elif defined(__clang__)
+#else
+#define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 #endif
 
 #endif

@@ -159,9 +159,11 @@ static void join(const join_call *t, int64_t lanes)
     }
 }
 
-// Weights under a max and a sum that are known: the second pass of the forward, and the backward.
+// Weights under a max and a sum that are known: the second pass of the forward, and the backward. The
+// max is the caller's there, and may be anything; 2^t is defined up to `top`.
 static void weights(const softmax_call *t, int64_t keys, int64_t lanes)
 {
+    const vreal top = v_set1(EXP2_TURN);
     for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
         real *score = t->score + lane;
         const struct weight_terms w = weight_terms(t, v_load(t->max + lane));
@@ -170,8 +172,10 @@ static void weights(const softmax_call *t, int64_t keys, int64_t lanes)
         const bool any_large = v_any(w.large);
         for (int64_t k = 0; k < keys; k++) {
             const vreal s = v_load(score + k * t->row);
-            const vreal e =
-                v_exp2(any_large ? weight_exponent(&w, s, true) : weight_exponent(&w, s, false));
+            vreal exponent = any_large ? weight_exponent(&w, s, true)
+                                       : weight_exponent(&w, s, false);
+            exponent = v_select(v_lt(top, exponent), top, exponent);
+            const vreal e = v_exp2(exponent);
             const vmask none = v_eq(s, v_set1((real)-INFINITY));
             v_store(score + k * t->row, v_select(none, v_set1(R(-0.0)), v_mul(e, inverse)));
         }

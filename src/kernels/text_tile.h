@@ -16,24 +16,34 @@ enum a_layout { A_ANY, A_ROWS_ADJACENT, A_DEPTH_ADJACENT };
 
 enum { TILE_MOST_ROWS = 16, TILE_MOST_VECTORS = 3 };
 
+// All starts but 0 are something loaded times something: times 1 is exact.
 INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, int64_t part,
                        int64_t row, int64_t lane, vreal sum[][TILE_MOST_VECTORS])
 {
-    UNROLL for (int r = 0; r < rows; r++)
-    {
-        const real *c = t->c + (row + r) * t->c_row + lane;
-        UNROLL for (int v = 0; v < vectors; v++)
+    if (t->start == ATTN_TILE_ZERO) {
+        UNROLL for (int r = 0; r < rows; r++)
         {
-            if (t->start == ATTN_TILE_ZERO) {
+            UNROLL for (int v = 0; v < vectors; v++)
+            {
                 sum[r][v] = v_zero();
-            } else {
-                const real *from = t->start == ATTN_TILE_LANES ? t->factor + lane : c;
-                sum[r][v] = part ? v_load_part(from, part) : v_load(from + v * V_LANES);
-                if (t->start == ATTN_TILE_SCALE_ROW) {
-                    sum[r][v] = v_mul(sum[r][v], v_set1(t->factor[row + r]));
-                }
             }
         }
+        return;
+    }
+    static const real one = 1;
+    const bool shared = t->start == ATTN_TILE_LANES, scaled = t->start == ATTN_TILE_SCALE_ROW;
+    const real *from = shared ? t->factor + lane : t->c + row * t->c_row + lane;
+    const int64_t step = shared ? 0 : t->c_row;
+    const real *factor = scaled ? t->factor + row : &one;
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        const vreal times = v_set1(factor[scaled ? r : 0]);
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            const vreal start = part ? v_load_part(from, part) : v_load(from + v * V_LANES);
+            sum[r][v] = v_mul(start, times);
+        }
+        from += step;
     }
 }
 

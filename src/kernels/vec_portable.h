@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#define ATTN_PLAIN_LOOPS
 #include "kernels/real.h"
 
 // Rows of the register tile for one, two and three vectors of lanes.
