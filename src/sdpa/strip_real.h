@@ -23,8 +23,8 @@ struct ATTN_NAME(attn_strip_scratch) {
     ATTN_REAL *bias;  // key_block x width
 };
 
-// One strip: its rows and how far it got. Lanes from `rows` on repeat the last row's visibility and
-// have a query of zeros.
+// One strip: its rows and how far it got. Lanes from `rows` on repeat the last row's
+// visibility, have a query of zeros, and whatever becomes of them goes nowhere.
 struct ATTN_NAME(attn_strip) {
     int64_t rows, lanes;     // lanes: rows rounded up to whole vectors
     int64_t lowest, highest; // keys [lowest, highest) are all that any row may see

@@ -132,17 +132,18 @@ static void start_lanes(const struct attn_sdpa_sequence *sequence, strip_t *stri
 {
     strip->lowest = sequence->key_len;
     strip->highest = 0;
-    for (int64_t l = 0; l < strip->lanes; l++) {
-        if (l < strip->rows) {
-            attn_sdpa_visible_keys(sequence, strip->row[l], &strip->begin[l], &strip->end[l]);
-        } else {
-            strip->begin[l] = strip->begin[l - 1];
-            strip->end[l] = strip->end[l - 1];
-        }
+    for (int64_t l = 0; l < strip->rows; l++) {
+        attn_sdpa_visible_keys(sequence, strip->row[l], &strip->begin[l], &strip->end[l]);
         if (strip->begin[l] < strip->end[l]) {
             strip->lowest = attn_min(strip->lowest, strip->begin[l]);
             strip->highest = attn_max(strip->highest, strip->end[l]);
         }
+    }
+    for (int64_t l = strip->rows; l < strip->lanes; l++) {
+        strip->begin[l] = strip->begin[l - 1];
+        strip->end[l] = strip->end[l - 1];
+    }
+    for (int64_t l = 0; l < strip->lanes; l++) {
         strip->max[l] = strip->total_max[l] = NONE;
         strip->sum[l] = strip->total_sum[l] = 0;
     }
@@ -224,7 +225,7 @@ static void fully_visible(const strip_t *strip, const block_t *part, int64_t *be
 {
     *begin = part->begin;
     *end = part->end;
-    for (int64_t l = 0; l < strip->lanes; l++) {
+    for (int64_t l = 0; l < strip->rows; l++) {
         *begin = attn_max(*begin, strip->begin[l]);
         *end = attn_min(*end, strip->end[l]);
     }
@@ -259,8 +260,8 @@ static void multiply_ragged(const plan_t *plan, const scratch_t *scratch, const 
     const int64_t vector = plan->kernels->vector_lanes;
     for (int64_t from = begin; from < end; from += CHUNK) {
         const int64_t to = attn_min(from + CHUNK, end);
-        int64_t first = strip->lanes, last = 0;
-        for (int64_t l = 0; l < strip->lanes; l++) {
+        int64_t first = strip->rows, last = 0;
+        for (int64_t l = 0; l < strip->rows; l++) {
             if (strip->begin[l] < to && from < strip->end[l]) {
                 first = attn_min(first, l);
                 last = l + 1;
@@ -280,8 +281,8 @@ static void hide(const plan_t *plan, const scratch_t *scratch, const strip_t *st
     if (begin >= end) {
         return;
     }
-    real first[ATTN_STRIP_LANES], stop[ATTN_STRIP_LANES];
-    for (int64_t l = 0; l < strip->lanes; l++) {
+    real first[ATTN_STRIP_LANES] = {0}, stop[ATTN_STRIP_LANES] = {0};
+    for (int64_t l = 0; l < strip->rows; l++) {
         first[l] = (real)attn_sdpa_clamp(strip->begin[l] - begin, 0, end - begin);
         stop[l] = (real)attn_sdpa_clamp(strip->end[l] - begin, 0, end - begin);
     }
@@ -349,12 +350,12 @@ static void gather_bias(const plan_t *plan, const struct attn_sdpa_sequence *seq
                         const scratch_t *scratch, const strip_t *strip, const block_t *part)
 {
     const int64_t keys = part->end - part->origin;
-    for (int64_t l = 0; l < strip->lanes; l++) {
+    memset(scratch->rows, 0, (size_t)(strip->lanes * plan->key_block) * sizeof(real));
+    for (int64_t l = 0; l < strip->rows; l++) {
         real *values = scratch->rows + l * plan->key_block;
         const int64_t begin = attn_sdpa_clamp(strip->begin[l], part->origin, part->end);
         const int64_t end = attn_sdpa_clamp(strip->end[l], begin, part->end);
-        memset(values, 0, (size_t)keys * sizeof(real));
-        if (l < strip->rows && begin < end) {
+        if (begin < end) {
             load_bias(plan, sequence, strip, l, begin, end - begin, values + begin - part->origin);
         }
     }
