@@ -112,16 +112,10 @@ attn_status attn_dlpack_view(const DLTensor *source, uint64_t flags, attn_tensor
         view.flags = ATTN_TENSOR_READ_ONLY;
     }
     status = attn_tensor_check(&view, "dlpack", error);
-    if (status != ATTN_OK) {
-        return status;
+    if (status == ATTN_OK) {
+        *tensor = view;
     }
-    if ((uintptr_t)view.data % attn_dtype_size(dtype) != 0) {
-        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
-                         "dlpack: the data is not aligned to its %zu-byte elements",
-                         attn_dtype_size(dtype));
-    }
-    *tensor = view;
-    return ATTN_OK;
+    return status;
 }
 
 static attn_status check_source(const DLTensor *source, attn_error *error)

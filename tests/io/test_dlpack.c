@@ -83,8 +83,7 @@ static void test_byte_offset_and_null_strides(void **state)
     assert_int_equal(view.stride[0], 3);
     assert_int_equal(view.stride[1], 1);
     source.byte_offset = 4;
-    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT,
-                 "dlpack: the data is not aligned to its 8-byte elements",
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "dlpack: data is not aligned to its 8-byte elements",
                  attn_dlpack_view(&source, 0, &view, &error));
     assert_ptr_equal(view.data, data + 2);
     // Nothing to see needs no memory.
