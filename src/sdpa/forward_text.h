@@ -78,9 +78,10 @@ static void start_strips(const plan_t *plan, const struct attn_forward_rows *row
                          int64_t count)
 {
     const int64_t ahead = attn_min(count, sequence->query_len - rows->first % sequence->query_len);
-    attn_prefetch_rows(
+    const struct attn_ahead queries = attn_ahead_of(
         &plan->problem->query, sequence->batch, rows->head + rows->first / sequence->query_len,
         sequence->query_start + rows->first % sequence->query_len, ahead, plan->problem->head_dim);
+    attn_prefetch(&queries, 0, ahead);
     for (int64_t done = 0; done < count; done += plan->width) {
         strip_t *strip = &worker->strips[done / plan->width];
         strip->rows = attn_min(count - done, plan->width);
@@ -260,23 +261,46 @@ static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
 
 // ---- all strips, all blocks ---------------------------------------------------------------------
 
-// One strip's share of the keys and values of the block at `block`.
-static void prefetch_share(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
-                           int64_t key_head, int64_t block, int64_t highest, int64_t share,
-                           int64_t shares)
+// Sets what is asked for ahead to the keys and values of the block at `block`.
+static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                       int64_t key_head, int64_t block, int64_t highest, scratch_t *scratch)
 {
     const struct attn_sdpa_problem *p = plan->problem;
-    const int64_t keys = attn_max(0, attn_min(plan->key_block, highest - block));
-    const int64_t from = keys * share / shares, to = keys * (share + 1) / shares;
-    const int64_t first = sequence->key_start + block + from;
-    attn_prefetch_rows(&p->key, sequence->batch, key_head, first, to - from, p->head_dim);
-    attn_prefetch_rows(&p->value, sequence->batch, key_head, first, to - from, p->value_dim);
+    const int64_t keys = attn_min(plan->key_block, highest - block);
+    const int64_t first = sequence->key_start + block;
+    scratch->next_key = attn_ahead_of(&p->key, sequence->batch, key_head, first, keys, p->head_dim);
+    scratch->next_value =
+        attn_ahead_of(&p->value, sequence->batch, key_head, first, keys, p->value_dim);
+}
+
+// Folds the keys [begin, begin + count) of a block into every strip that sees some of them.
+static void fold_strips(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                        const scratch_t *scratch, strip_t *strips, int64_t count, int64_t block,
+                        int64_t begin, rows_view_t key, rows_view_t value)
+{
+    for (int64_t s = 0; s < count; s++) {
+        if (count > 1) { // a single strip asks for them with its scores
+            const int64_t from = plan->key_block * s / count;
+            const int64_t to = plan->key_block * (s + 1) / count;
+            attn_prefetch(&scratch->next_key, from, to);
+            attn_prefetch(&scratch->next_value, from, to);
+        }
+        block_t part;
+        if (REAL_NAME(attn_strip_meets)(plan, &strips[s], block, &part)) {
+            const int64_t skip = part.begin - begin;
+            fold_block(plan, sequence, scratch, &strips[s],
+                       (rows_view_t){key.data + skip * key.stride, key.stride},
+                       (rows_view_t){value.data + skip * value.stride, value.stride}, &part,
+                       block / (plan->key_block * ATTN_SEGMENT_BLOCKS));
+        }
+    }
 }
 
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                       int64_t key_head, const struct worker *worker, int64_t strips)
 {
     const struct attn_sdpa_problem *p = plan->problem;
+    scratch_t scratch = worker->scratch;
     int64_t lowest = sequence->key_len, highest = 0;
     for (int64_t s = 0; s < strips; s++) {
         lowest = attn_min(lowest, worker->strips[s].lowest);
@@ -290,22 +314,12 @@ static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *seque
         const int64_t first = sequence->key_start + begin;
         const rows_view_t key = REAL_NAME(attn_strip_load_rows)(plan, &p->key, sequence->batch,
                                                                 key_head, first, count, p->head_dim,
-                                                                dense, worker->scratch.key);
+                                                                dense, scratch.key);
         const rows_view_t value =
             REAL_NAME(attn_strip_load_rows)(plan, &p->value, sequence->batch, key_head, first,
-                                            count, p->value_dim, dense, worker->scratch.value);
-        for (int64_t s = 0; s < strips; s++) {
-            strip_t *strip = &worker->strips[s];
-            block_t part;
-            prefetch_share(plan, sequence, key_head, block + plan->key_block, highest, s, strips);
-            if (REAL_NAME(attn_strip_meets)(plan, strip, block, &part)) {
-                const int64_t skip = part.begin - begin;
-                fold_block(plan, sequence, &worker->scratch, strip,
-                           (rows_view_t){key.data + skip * key.stride, key.stride},
-                           (rows_view_t){value.data + skip * value.stride, value.stride}, &part,
-                           block / (plan->key_block * ATTN_SEGMENT_BLOCKS));
-            }
-        }
+                                            count, p->value_dim, dense, scratch.value);
+        look_ahead(plan, sequence, key_head, block + plan->key_block, highest, &scratch);
+        fold_strips(plan, sequence, &scratch, worker->strips, strips, block, begin, key, value);
     }
 }
 

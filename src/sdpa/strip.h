@@ -42,21 +42,35 @@ static inline int64_t attn_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-// Asks for rows [first, first + count) of a view at (batch, head), before they are needed. The
-// hardware's own prefetchers follow a stream within a page, but not from block to block.
-static inline void attn_prefetch_rows(const struct attn_sdpa_view *view, int64_t batch,
-                                      int64_t head, int64_t first, int64_t count, int64_t columns)
+// Rows that will be needed soon. The hardware's own prefetchers follow a stream within a page, but not
+// from block to block.
+struct attn_ahead {
+    const char *data;
+    int64_t step, size; // bytes from row to row, bytes of a row
+    int64_t rows;
+};
+
+// Rows [first, first + count) of a view at (batch, head); none where elements are not adjacent.
+static inline struct attn_ahead attn_ahead_of(const struct attn_sdpa_view *view, int64_t batch,
+                                              int64_t head, int64_t first, int64_t count,
+                                              int64_t columns)
 {
-    if (!view->data || view->stride[3] != 1) {
-        return;
+    if (!view->data || view->stride[3] != 1 || count <= 0) {
+        return (struct attn_ahead){0};
     }
     const int64_t size = (int64_t)attn_dtype_size(view->dtype);
-    const char *row = (const char *)view->data +
-                      (batch * view->stride[0] + head * view->stride[1] + first * view->stride[2]) *
-                          size;
-    for (int64_t r = 0; r < count; r++, row += view->stride[2] * size) {
-        for (int64_t byte = 0; byte < columns * size; byte += 64) {
-            __builtin_prefetch(row + byte, 0, 2);
+    const int64_t offset = batch * view->stride[0] + head * view->stride[1] +
+                           first * view->stride[2];
+    return (struct attn_ahead){(const char *)view->data + offset * size, view->stride[2] * size,
+                               columns * size, count};
+}
+
+// Asks for rows [from, to) of them, as far as they exist.
+static inline void attn_prefetch(const struct attn_ahead *ahead, int64_t from, int64_t to)
+{
+    for (int64_t r = from; r < attn_min(to, ahead->rows); r++) {
+        for (int64_t byte = 0; byte < ahead->size; byte += 64) {
+            __builtin_prefetch(ahead->data + r * ahead->step + byte, 0, 2);
         }
     }
 }

@@ -251,6 +251,24 @@ static void multiply(const plan_t *plan, const scratch_t *scratch, const strip_t
     plan->kernels->tile(&product, end - begin, lanes, plan->problem->head_dim);
 }
 
+// All lanes. Few of them have so little to compute that memory decides: the next block is asked for
+// bit by bit in between, so that both go on at once.
+static void multiply_all(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                         rows_view_t key, const block_t *part, int64_t begin, int64_t end)
+{
+    enum { CHUNK = 16 };
+    if (strip->lanes > plan->kernels->vector_lanes || scratch->next_key.rows == 0) {
+        multiply(plan, scratch, strip, key, part, begin, end, 0, strip->lanes);
+        return;
+    }
+    for (int64_t from = begin; from < end; from += CHUNK) {
+        const int64_t to = attn_min(from + CHUNK, end);
+        multiply(plan, scratch, strip, key, part, from, to, 0, strip->lanes);
+        attn_prefetch(&scratch->next_key, from - begin, to - begin);
+        attn_prefetch(&scratch->next_value, from - begin, to - begin);
+    }
+}
+
 // The same for keys that some lanes do not see: vectors of lanes that see nothing of a few keys are
 // left out.
 static void multiply_ragged(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
@@ -302,7 +320,7 @@ void REAL_NAME(attn_strip_scores)(const plan_t *plan, const struct attn_sdpa_seq
     fully_visible(strip, part, &begin, &end);
     multiply_ragged(plan, scratch, strip, key, part, part->begin, attn_min(begin, part->end));
     if (begin < end) {
-        multiply(plan, scratch, strip, key, part, begin, end, 0, strip->lanes);
+        multiply_all(plan, scratch, strip, key, part, begin, end);
     }
     multiply_ragged(plan, scratch, strip, key, part, end, part->end);
     if (plan->adjusts) {
