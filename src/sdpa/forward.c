@@ -16,6 +16,7 @@ struct grid {
     int64_t jobs;         // per unit
     int64_t rows, strips; // per job
     int64_t count;        // jobs in all
+    int64_t segments;     // per job, computed apart where jobs are fewer than workers; else 1
 };
 
 struct forward_call {
@@ -23,13 +24,17 @@ struct forward_call {
     const struct attn_sdpa_problem *problem;
     struct grid grid;
     char *memory;
-    size_t worker_bytes;
+    size_t worker_bytes, part_bytes;
+    char *parts; // of all jobs' segments, after the workers' memory
 };
 
 static struct grid cut(const attn_context *context, const struct attn_sdpa_problem *problem);
 static size_t worker_bytes(const attn_context *context, const struct attn_sdpa_problem *problem,
                            int64_t strips);
+static size_t part_bytes(const attn_context *context, const struct attn_sdpa_problem *problem);
 static void run_rows(void *argument, int64_t index, int32_t worker);
+static void run_segment(void *argument, int64_t index, int32_t worker);
+static void merge_segments(void *argument, int64_t index, int32_t worker);
 static int64_t weight_jobs(const struct attn_sdpa_problem *problem);
 static int64_t sum_jobs(const struct attn_sdpa_problem *problem);
 static void write_weights(struct forward_call *call);
@@ -41,9 +46,14 @@ attn_status attn_engine_forward_workspace(const attn_context *context,
 {
     const struct grid grid = cut(context, problem);
     const size_t each = worker_bytes(context, problem, grid.strips);
-    const int64_t jobs = attn_max(grid.count, attn_max(weight_jobs(problem), sum_jobs(problem)));
+    const int64_t jobs =
+        attn_max(grid.count * grid.segments, attn_max(weight_jobs(problem), sum_jobs(problem)));
     const int64_t workers = attn_min(context->executor.workers, jobs);
-    if (__builtin_mul_overflow(each, (size_t)workers, bytes)) {
+    const int64_t parts = grid.segments > 1 ? grid.count * grid.segments : 0;
+    size_t of_workers, of_parts;
+    if (__builtin_mul_overflow(each, (size_t)workers, &of_workers) ||
+        __builtin_mul_overflow(part_bytes(context, problem), (size_t)parts, &of_parts) ||
+        __builtin_add_overflow(of_workers, of_parts, bytes)) {
         return attn_fail(error, ATTN_ERR_OVERFLOW,
                          "sdpa: the workspace of %lld workers is too large", (long long)workers);
     }
@@ -54,15 +64,24 @@ attn_status attn_engine_forward(const attn_context *context,
                                 const struct attn_sdpa_problem *problem, void *workspace,
                                 size_t size, attn_error *error)
 {
-    (void)size, (void)error;
+    (void)error;
     struct forward_call call = {
         .context = context,
         .problem = problem,
         .grid = cut(context, problem),
         .memory = workspace,
     };
-    call.worker_bytes = worker_bytes(context, problem, call.grid.strips);
-    attn_parallel_for(context, call.grid.count, run_rows, &call);
+    const struct grid *grid = &call.grid;
+    call.worker_bytes = worker_bytes(context, problem, grid->strips);
+    if (grid->segments > 1) {
+        call.part_bytes = part_bytes(context, problem);
+        const size_t parts = call.part_bytes * (size_t)(grid->count * grid->segments);
+        call.parts = call.memory + (size - parts) / 64 * 64;
+        attn_parallel_for(context, grid->count * grid->segments, run_segment, &call);
+        attn_parallel_for(context, grid->count, merge_segments, &call);
+    } else {
+        attn_parallel_for(context, grid->count, run_rows, &call);
+    }
     write_unseen_rows(context, problem);
     write_weights(&call);
     return ATTN_OK;
@@ -107,6 +126,10 @@ static struct grid cut(const attn_context *context, const struct attn_sdpa_probl
     grid.jobs = longest == 0 ? 0 : (unit_strips + grid.strips - 1) / grid.strips;
     grid.rows = grid.strips * width;
     grid.count = grid.jobs * grid.units * problem->sequences;
+    const int64_t segment = attn_key_block(problem->head_dim, problem->value_dim) *
+                            ATTN_SEGMENT_BLOCKS;
+    const bool idle = grid.count > 0 && grid.count < workers && grid.strips == 1;
+    grid.segments = idle ? attn_max(1, (problem->keys + segment - 1) / segment) : 1;
     return grid;
 }
 
@@ -125,23 +148,63 @@ static void *memory_of(const struct forward_call *call, int64_t jobs, int64_t in
 }
 
 // A unit's last rows come first: under a causal mask they take longest.
-static void run_rows(void *argument, int64_t index, int32_t worker)
+static struct attn_forward_rows rows_of_job(const struct grid *grid, int64_t index)
 {
-    const struct forward_call *call = argument;
-    const struct grid *grid = &call->grid;
     const int64_t unit = index / grid->jobs;
-    const struct attn_forward_rows rows = {
+    return (struct attn_forward_rows){
         .sequence = unit / grid->units,
         .head = unit % grid->units * grid->heads,
         .heads = grid->heads,
         .first = (grid->jobs - 1 - index % grid->jobs) * grid->rows,
         .count = grid->rows,
     };
-    void *memory = memory_of(call, grid->count, index, worker);
+}
+
+static void run_rows(void *argument, int64_t index, int32_t worker)
+{
+    const struct forward_call *call = argument;
+    const struct attn_forward_rows rows = rows_of_job(&call->grid, index);
+    void *memory = memory_of(call, call->grid.count, index, worker);
     if (call->problem->stats == ATTN_F32) {
         attn_forward_rows_f32(call->context, call->problem, &rows, memory);
     } else {
         attn_forward_rows_f64(call->context, call->problem, &rows, memory);
+    }
+}
+
+// ---- segments apart -----------------------------------------------------------------------------
+
+static size_t part_bytes(const attn_context *context, const struct attn_sdpa_problem *problem)
+{
+    return problem->stats == ATTN_F32 ? attn_forward_part_bytes_f32(context, problem)
+                                      : attn_forward_part_bytes_f64(context, problem);
+}
+
+static void run_segment(void *argument, int64_t index, int32_t worker)
+{
+    const struct forward_call *call = argument;
+    const int64_t segments = call->grid.segments, segment = index % segments;
+    const struct attn_forward_rows rows = rows_of_job(&call->grid, index / segments);
+    void *memory = memory_of(call, call->grid.count * segments, index, worker);
+    void *part = call->parts + (size_t)index * call->part_bytes;
+    if (call->problem->stats == ATTN_F32) {
+        attn_forward_segment_f32(call->context, call->problem, &rows, segment, memory, part);
+    } else {
+        attn_forward_segment_f64(call->context, call->problem, &rows, segment, memory, part);
+    }
+}
+
+static void merge_segments(void *argument, int64_t index, int32_t worker)
+{
+    const struct forward_call *call = argument;
+    const int64_t segments = call->grid.segments;
+    const struct attn_forward_rows rows = rows_of_job(&call->grid, index);
+    void *memory = memory_of(call, call->grid.count, index, worker);
+    const void *parts = call->parts + (size_t)(index * segments) * call->part_bytes;
+    if (call->problem->stats == ATTN_F32) {
+        attn_forward_merge_f32(call->context, call->problem, &rows, segments, memory, parts);
+    } else {
+        attn_forward_merge_f64(call->context, call->problem, &rows, segments, memory, parts);
     }
 }
 

@@ -23,6 +23,26 @@ void attn_forward_rows_f32(const attn_context *context, const struct attn_sdpa_p
 void attn_forward_rows_f64(const attn_context *context, const struct attn_sdpa_problem *problem,
                            const struct attn_forward_rows *rows, void *memory);
 
+// The same in two steps, for few rows over many keys: what one segment of keys gives one strip
+// (rows->count is at most a strip's), and the strip's result from all its segments, which lie `bytes`
+// apart. Bits are those of attn_forward_rows.
+size_t attn_forward_part_bytes_f32(const attn_context *context,
+                                   const struct attn_sdpa_problem *problem);
+size_t attn_forward_part_bytes_f64(const attn_context *context,
+                                   const struct attn_sdpa_problem *problem);
+void attn_forward_segment_f32(const attn_context *context, const struct attn_sdpa_problem *problem,
+                              const struct attn_forward_rows *rows, int64_t segment, void *memory,
+                              void *part);
+void attn_forward_segment_f64(const attn_context *context, const struct attn_sdpa_problem *problem,
+                              const struct attn_forward_rows *rows, int64_t segment, void *memory,
+                              void *part);
+void attn_forward_merge_f32(const attn_context *context, const struct attn_sdpa_problem *problem,
+                            const struct attn_forward_rows *rows, int64_t segments, void *memory,
+                            const void *parts);
+void attn_forward_merge_f64(const attn_context *context, const struct attn_sdpa_problem *problem,
+                            const struct attn_forward_rows *rows, int64_t segments, void *memory,
+                            const void *parts);
+
 // Weights of one head's chosen rows (entry `index` of the weights tensor), or the sums of its weights
 // per key. Zeros are there already.
 struct attn_weight_job {

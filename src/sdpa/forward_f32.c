@@ -2,4 +2,5 @@
 #define ATTN_REAL_BITS 32
 #include "sdpa/forward_text.h"
 
+#include "sdpa/segments_text.h"
 #include "sdpa/weights_text.h"
