@@ -55,6 +55,10 @@ def test_shapes_and_dtypes():
     out = check(np.zeros((2, 3)), np.zeros((3, 2)), status=1)
     assert 'shape' in out
     check(np.ones(3, 'f4'), np.ones(3, 'f8'))
+    # A distance to float64 counts in units of the float32 that it is rounded to.
+    third = np.full(3, 1 / 3)
+    assert 'ULP distance    0\n' in check(third.astype('f4'), third, '--absolute', '1e-6')
+    check(third.astype('f4'), third, '--ulp', '0')
     check(np.ones(3, 'i4'), np.ones(3, 'f4'), status=1)
 
 

@@ -40,6 +40,7 @@ const command check_command = {
 // The tolerances and what was found so far.
 typedef struct checking {
     const arguments *arguments;
+    const attn_context *context;
     double absolute, relative;
     int64_t ulp; // -1: not asked for
     bool quiet, different;
@@ -49,6 +50,8 @@ static int check_files(checking *c, const attn_context *context);
 static void check_all(checking *c, const tensor_file *actual, const tensor_file *expected);
 static void check_pair(checking *c, const char *name, const attn_tensor *actual,
                        const attn_tensor *expected);
+static uint64_t ulp_distance(const checking *c, const attn_tensor *actual,
+                             const attn_tensor *expected, const attn_comparison *found);
 static void print_result(const char *name, const attn_tensor *expected, const attn_comparison *r,
                          bool different);
 
@@ -72,6 +75,7 @@ static int run(const arguments *a)
 static int check_files(checking *c, const attn_context *context)
 {
     const arguments *a = c->arguments;
+    c->context = context;
     tensor_file files[2] = {0};
     attn_tensor tensors[2];
     attn_error error;
@@ -157,12 +161,35 @@ static void check_pair(checking *c, const char *name, const attn_tensor *actual,
         }
         return;
     }
+    result.max_ulp = ulp_distance(c, actual, expected, &result);
     const bool different = result.differing > 0 ||
                            (c->ulp >= 0 && result.max_ulp > (uint64_t)c->ulp);
     c->different = c->different || different;
     if (!c->quiet) {
         print_result(name, expected, &result, different);
     }
+}
+
+// In units of the coarser dtype: a float32 result beside float64 is as good as its nearest float32.
+static uint64_t ulp_distance(const checking *c, const attn_tensor *actual,
+                             const attn_tensor *expected, const attn_comparison *found)
+{
+    if (attn_dtype_size(actual->dtype) >= attn_dtype_size(expected->dtype)) {
+        return found->max_ulp;
+    }
+    attn_tensor rounded;
+    attn_comparison result;
+    uint64_t distance = found->max_ulp;
+    if (attn_tensor_create(c->context, actual->dtype, expected->ndim, expected->shape, &rounded,
+                           NULL) != ATTN_OK) {
+        return distance;
+    }
+    if (attn_tensor_copy(expected, &rounded, NULL) == ATTN_OK &&
+        attn_tensor_compare(actual, &rounded, 0, 0, &result, NULL) == ATTN_OK) {
+        distance = result.max_ulp;
+    }
+    attn_tensor_destroy(c->context, &rounded);
+    return distance;
 }
 
 static void print_result(const char *name, const attn_tensor *expected, const attn_comparison *r,
