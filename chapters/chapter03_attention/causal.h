@@ -11,6 +11,9 @@
 // The chapter's mask, triu(ones, 1): true above the diagonal. A view of `memory`.
 attn_tensor causal_mask(bool memory[TOKENS][TOKENS]);
 
+// torch.ones(6, 6).
+attn_var ones(demo *d);
+
 // Queries times keys of a SelfAttentionV2: (6, 6).
 attn_var causal_scores(demo *d, attn_module *sa_v2, attn_var x);
 

@@ -1,10 +1,10 @@
 // exercise.c: the chapter's four exercises, solved by running them.
+#include <stdio.h>
+
 #include "attention.h"
 #include "gpt2.h"
 #include "print.h"
 #include "sections.h"
-
-#include <stdio.h>
 
 // ---- 1: 12, 8 and 16 heads on 768 numbers -------------------------------------------------------
 

@@ -47,6 +47,15 @@ static bool covers(const char *asked, const char *number)
            (number[length] == '\0' || (length > 1 && number[length] == '.'));
 }
 
+// The message lists the names there are.
+static int unknown_name(const demo *d, text_id id, const char *name)
+{
+    fputs("chapter03_attention: ", stderr);
+    fprintf(stderr, d->text[id], name);
+    fputc('\n', stderr);
+    return EXIT_USAGE;
+}
+
 static int run_sections(demo *d, const char *asked)
 {
     int found = 0;
@@ -56,23 +65,12 @@ static int run_sections(demo *d, const char *asked)
             ++found;
         }
     }
-    if (found == 0) {
-        fputs("chapter03_attention: ", stderr);
-        fprintf(stderr, d->text[T_OPT_SECTION], asked);
-        fputc('\n', stderr);
-    }
-    return found > 0 ? EXIT_SUCCESS : EXIT_USAGE;
+    return found > 0 ? EXIT_SUCCESS : unknown_name(d, T_OPT_SECTION, asked);
 }
 
 static int run_trace(demo *d, const char *name)
 {
-    if (trace(d, name ? name : "mha")) {
-        return EXIT_SUCCESS;
-    }
-    fputs("chapter03_attention: ", stderr);
-    fprintf(stderr, d->text[T_OPT_TRACE], name);
-    fputc('\n', stderr);
-    return EXIT_USAGE;
+    return trace(d, name ? name : "mha") ? EXIT_SUCCESS : unknown_name(d, T_OPT_TRACE, name);
 }
 
 static int run_train(demo *d, const options *o)

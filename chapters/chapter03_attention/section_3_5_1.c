@@ -25,6 +25,16 @@ attn_tensor causal_mask(bool memory[TOKENS][TOKENS])
     return upper_triangle(memory, 1);
 }
 
+attn_var ones(demo *d)
+{
+    static const float one = 1;
+    attn_tensor broadcast = attn_tensor_wrap_const(&one, ATTN_F32, 2, (int64_t[]){1, 1});
+    attn_error error = {0};
+    must(attn_tensor_expand(&broadcast, 2, (int64_t[]){TOKENS, TOKENS}, &broadcast, &error),
+         &error);
+    return attn_input(d->tape, &broadcast, false); // (6, 6)
+}
+
 // Way A: softmax over everything, clear the upper triangle, divide each row by what is left.
 static attn_var weights_way_a(attn_var attn_scores)
 {
@@ -72,10 +82,7 @@ static bool all_nan(attn_var var)
 static void way_a(demo *d, attn_var attn_weights)
 {
     step(d, T_351_WAY_A);
-    const float ones[TOKENS][TOKENS] = {{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1},
-                                        {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}};
-    const attn_var all_ones = leaf(d, ones[0], 2, (int64_t[]){TOKENS, TOKENS});
-    const attn_var mask_simple = attn_tril(all_ones, 0);
+    const attn_var mask_simple = attn_tril(ones(d), 0);
     const attn_var masked_simple = attn_multiply(attn_weights, mask_simple);
     const attn_var row_sums = attn_sum(masked_simple, -1, true); // (6, 1)
     const attn_var masked_simple_norm = attn_divide(masked_simple, row_sums);

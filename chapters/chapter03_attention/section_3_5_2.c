@@ -9,16 +9,6 @@
 
 enum { D_OUT = 2, DRAWS = 10000 };
 
-static attn_var ones(demo *d)
-{
-    static const float one = 1;
-    attn_tensor broadcast = attn_tensor_wrap_const(&one, ATTN_F32, 2, (int64_t[]){1, 1});
-    attn_error error = {0};
-    must(attn_tensor_expand(&broadcast, 2, (int64_t[]){TOKENS, TOKENS}, &broadcast, &error),
-         &error);
-    return attn_input(d->tape, &broadcast, false); // (6, 6)
-}
-
 // True when every element is either 0 or `survivor` (to float32's rounding).
 static bool only_zero_or(attn_var var, double survivor)
 {

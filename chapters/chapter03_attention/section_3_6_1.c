@@ -22,6 +22,7 @@ static attn_var one_head(demo *d, attn_module *wrapper, attn_var x, int head)
     attn_error error = {0};
     must(attn_module_load_state(alone, state, 3, false, &error), &error);
     const attn_var out = attn_module_apply(alone, x); // (2, 6, 2)
+    // A copy, since `out` goes back to parameters that end here.
     const attn_tensor value = attn_value(out);
     const attn_var kept = attn_input(d->tape, &value, false);
     attn_module_destroy(alone);

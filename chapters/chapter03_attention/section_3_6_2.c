@@ -23,7 +23,7 @@ static void batched_product(demo *d)
     step(d, T_362_STEP_BATCHED);
     const attn_var a = leaf(d, example[0][0], 4, (int64_t[]){1, 2, 3, 4});
     const attn_var a_aT = attn_matmul(a, attn_transpose(a, 2, 3)); // (1, 2, 3, 3)
-    show_shape(d, "a", a);
+    show(d, "a", a);
     show_shape(d, "a.transpose(2, 3)", attn_transpose(a, 2, 3));
     show(d, "a_aT", a_aT);
 

@@ -98,7 +98,7 @@ static void evidence_no_leak(demo *d)
     show(d, "softmax of the first two alone", attn_softmax(allowed, -1));
 }
 
-// The deviation of dot products of head_dim numbers from a query and keys of d_out numbers.
+// The spread of dot products of 64 numbers, and what each divisor makes of it.
 static void evidence_head_dim(demo *d)
 {
     manual_seed(d, 123);

@@ -10,7 +10,7 @@
 
 #include "print.h"
 
-enum { EXIT_INTERRUPTED = 130, LEARNING_RATE_INVERSE = 100 };
+enum { EXIT_INTERRUPTED = 130 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -36,7 +36,7 @@ void training_open(demo *d, training *t, const char *const names[2], int64_t tar
     attn_error error = {0};
     attn_optimizer_config config;
     attn_adamw_config_init(&config);
-    config.learning_rate = 1.0 / LEARNING_RATE_INVERSE;
+    config.learning_rate = 0.01;
     must(attn_optimizer_create(d->context, &config, &t->optimizer, &error), &error);
     for (int i = 0; i < 2; ++i) {
         learner_add(&t->learners[i], t->optimizer, names[i]);

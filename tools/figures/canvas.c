@@ -204,9 +204,9 @@ void canvas_turned_text(canvas *c, font f, colour ink, align a, double x, double
 // The first family that has every character of the text.
 static bool choose_font(canvas *c, font f, const char *text)
 {
-    static const char *const families[] = {"sans-serif",        "Noto Sans CJK SC",
-                                           "Noto Sans CJK JP",  "Noto Sans SC",
-                                           "WenQuanYi Zen Hei", "Droid Sans Fallback"};
+    static const char *const families[] = {
+        "sans-serif",        "Noto Sans CJK SC",    "Noto Sans CJK JP",   "Noto Sans SC",
+        "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Droid Sans Fallback"};
     size_t missing = 0;
     for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
         cairo_select_font_face(c->cairo, families[i], CAIRO_FONT_SLANT_NORMAL,
