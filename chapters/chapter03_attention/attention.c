@@ -63,5 +63,10 @@ attn_module *multi_head_attention(demo *d, int64_t d_in, int64_t d_out, int64_t 
     config.context_length = context_length;
     config.dropout = dropout;
     config.num_heads = num_heads;
-    return create(d, attn_multi_head_attention_create, &config);
+    return multi_head_attention_of(d, &config);
+}
+
+attn_module *multi_head_attention_of(demo *d, const attn_attention_config *config)
+{
+    return create(d, attn_multi_head_attention_create, config);
 }

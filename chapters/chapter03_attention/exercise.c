@@ -125,12 +125,8 @@ static attn_module *without_out_proj(demo *d)
     config.num_heads = 2;
     config.out_proj = false;
     config.out_bias = false;
-    attn_error error = {0};
-    attn_module *module = NULL;
     manual_seed(d, 123);
-    must(attn_multi_head_attention_create(d->context, &config, d->generator, &module, &error),
-         &error);
-    return module;
+    return multi_head_attention_of(d, &config);
 }
 
 // Doubles W_value's second row: head 1's values.

@@ -146,12 +146,8 @@ static attn_module *two_input_attention(demo *d)
     config.d_in = WORDS;
     config.d_out = WORDS;
     config.causal = false;
-    attn_error error = {0};
-    attn_module *module = NULL;
     manual_seed(d, 123);
-    must(attn_multi_head_attention_create(d->context, &config, d->generator, &module, &error),
-         &error);
-    return module;
+    return multi_head_attention_of(d, &config);
 }
 
 static void self_and_cross(demo *d)

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "attention.h"
+
 void learner_create(demo *d, learner *l, int64_t heads, bool causal, int64_t answers)
 {
     attn_error error = {0};
@@ -17,8 +19,7 @@ void learner_create(demo *d, learner *l, int64_t heads, bool causal, int64_t ans
     config.context_length = SEQUENCE;
     config.num_heads = heads;
     config.causal = causal;
-    must(attn_multi_head_attention_create(d->context, &config, d->generator, &l->attention, &error),
-         &error);
+    l->attention = multi_head_attention_of(d, &config);
     must(attn_linear_create(d->context, WIDTH, answers * VOCABULARY, true, ATTN_F32, d->generator,
                             &l->readout, &error),
          &error);

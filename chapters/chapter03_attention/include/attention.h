@@ -45,4 +45,8 @@ attn_module *multi_head_attention(struct demo *d, int64_t d_in, int64_t d_out,
                                   int64_t context_length, double dropout, int64_t num_heads,
                                   bool qkv_bias);
 
+// The same from the library's configuration, for what the chapter's class does not take (no
+// out_proj, no mask).
+attn_module *multi_head_attention_of(struct demo *d, const attn_attention_config *config);
+
 #endif
