@@ -13,6 +13,12 @@ install(TARGETS attn_static EXPORT attn-static
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attn" TYPE INCLUDE
   COMPONENT development FILES_MATCHING PATTERN "*.h")
 
+# The command finds the library in whatever prefix both are installed.
+if(TARGET attn_tool)
+  file(RELATIVE_PATH attn_bin_to_lib "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+  set_target_properties(attn_tool PROPERTIES INSTALL_RPATH "$ORIGIN/${attn_bin_to_lib}")
+endif()
+
 # ---- CMake package ------------------------------------------------------------------------------
 
 set(attn_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attn")
@@ -86,7 +92,7 @@ mark_as_advanced(ATTN_SHLIBDEPS)
 if(ATTN_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   # The tools link with the library that this same build makes.
-  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "$<TARGET_FILE_DIR:attn_shared>")
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/src")
 endif()
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libattn${PROJECT_VERSION_MAJOR})

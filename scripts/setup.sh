@@ -13,7 +13,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(gcc libc6-dev cmake ninja-build pkg-config
   libpthreadpool-dev libjansson-dev zlib1g-dev libcairo2-dev)
 test_packages=(g++ libcmocka-dev python3-numpy)
-dev_packages=(clang libclang-rt-14-dev clang-format clang-tidy shellcheck
+dev_packages=(clang libclang-rt-14-dev clang-format clang-tidy shellcheck dpkg-dev
   gcc-aarch64-linux-gnu qemu-user)
 
 check=no

@@ -89,6 +89,9 @@ mv "$work/first prefix" "$work/prefix"
 pc=$(find "$work/prefix" -name attn.pc)
 libdir=$(cd "$(dirname "$pc")/.." && pwd)
 check_tree "$libdir"
+if [[ -x $build/bin/attn ]]; then
+  "$work/prefix/bin/attn" version >/dev/null || fail "the installed attn command"
+fi
 use_through_cmake "$work/prefix" OFF
 use_through_cmake "$work/prefix" ON
 use_through_pkg_config "$libdir"
