@@ -18,7 +18,7 @@ set(headers_of_random random)
 set(headers_of_sdpa sdpa)
 set(headers_of_tape tape)
 set(headers_of_modules module optim)
-set(headers_of_io checkpoint dlpack io layout npy npz safetensors)
+set(headers_of_io checkpoint dlpack dlpack_abi io layout npy npz safetensors)
 list(APPEND headers_of_io attn) # all of them
 foreach(layer IN LISTS layers)
   foreach(header IN LISTS headers_of_${layer})
