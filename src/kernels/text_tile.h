@@ -16,6 +16,10 @@ enum a_layout { A_ANY, A_ROWS_ADJACENT, A_DEPTH_ADJACENT };
 
 enum { TILE_MOST_ROWS = 16, TILE_MOST_VECTORS = 3 };
 
+// Rows of a that share an address register: one for each of 12 rows would not fit, and what is moved
+// back from a vector register for that costs a slot of a fused multiply-add.
+enum { TILE_ROWS_PER_POINTER = 3 };
+
 // All starts but 0 are something loaded times something: times 1 is exact.
 INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, int64_t part,
                        int64_t row, int64_t lane, vreal sum[][TILE_MOST_VECTORS])
@@ -57,9 +61,13 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
 
     const int64_t a_row = layout == A_ROWS_ADJACENT ? 1 : t->a_row;
     const int64_t a_depth = layout == A_DEPTH_ADJACENT ? 1 : t->a_depth;
-    const real *a = t->a + row * a_row;
+    const real *a[TILE_MOST_ROWS / TILE_ROWS_PER_POINTER + 1];
+    UNROLL for (int p = 0; p * TILE_ROWS_PER_POINTER < rows; p++)
+    {
+        a[p] = t->a + (row + p * TILE_ROWS_PER_POINTER) * a_row;
+    }
     const real *b = t->b + lane;
-    for (int64_t k = 0; k < depth; k++, a += a_depth, b += t->b_depth) {
+    for (int64_t k = 0; k < depth; k++, b += t->b_depth) {
         vreal y[TILE_MOST_VECTORS];
         UNROLL for (int v = 0; v < vectors; v++)
         {
@@ -67,7 +75,8 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
         }
         UNROLL for (int r = 0; r < rows; r++)
         {
-            const vreal x = v_set1(a[r * a_row]);
+            const int p = r / TILE_ROWS_PER_POINTER;
+            const vreal x = v_set1(a[p][r % TILE_ROWS_PER_POINTER * a_row]);
             UNROLL for (int v = 0; v < vectors; v++)
             {
                 if (select == ATTN_TILE_ALL) {
@@ -77,6 +86,10 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
                     sum[r][v] = v_fma_unless(hidden, x, y[v], sum[r][v]);
                 }
             }
+        }
+        UNROLL for (int p = 0; p * TILE_ROWS_PER_POINTER < rows; p++)
+        {
+            a[p] += a_depth;
         }
     }
 
