@@ -5,7 +5,7 @@
 #include "sdpa/problem.h"
 
 enum {
-    ATTN_BACKWARD_KEYS = 64, // keys per block; no bit depends on it
+    ATTN_BACKWARD_KEYS = 96, // keys per block; no bit depends on it
     ATTN_BACKWARD_STRIPS = 3 // strips that share a block while it is in the second-level cache
 };
 

@@ -24,11 +24,21 @@ typedef struct REAL_NAME(attn_rows_view) rows_view_t;
 struct back_strip {
     strip_t strip;
     real delta[ATTN_STRIP_LANES];
-    real *query;       // (rows, D)
-    real *grad_output; // (rows, Dv), times the dropout's scale
-    real *grad_lanes;  // (Dv, width): the same transposed
-    real *grad_query;  // (rows, D): the sum so far, without the scale
+    const real *query;                   // (rows, D)
+    const real *grad_output;             // (rows, Dv), times the dropout's scale
+    real *grad_lanes;                    // (Dv, width): the same transposed
+    real *grad_query;                    // (rows, D): the sum so far, without the scale
+    real *query_copy, *grad_output_copy; // where they cannot be used where they are
     bool query_finite, grad_finite;
+};
+
+// Rows that are asked for while others are worked on, in `steps` steps of which `done` are over.
+enum { MOST_AHEAD = 8, STEPS = 3 }; // steps: of one strip and block
+
+struct back_ahead {
+    struct attn_ahead rows[MOST_AHEAD];
+    int count;
+    int64_t done, steps;
 };
 
 // One worker's scratch.
@@ -42,6 +52,7 @@ struct back_worker {
     real *gradient;              // key_block x width: of the weights, then of the scores
     real *grad_key, *grad_value; // (Tk, D), (Tk, Dv): sums that cannot stand in the outputs
     struct back_strip *strips;
+    struct back_ahead ahead;
 };
 
 static bool stands_in_output(const plan_t *plan, const struct attn_sdpa_view *view)
@@ -83,8 +94,8 @@ static void take_worker(const attn_context *context, const struct attn_sdpa_prob
         struct back_strip unused;
         struct back_strip *back = arena->base ? &worker->strips[s] : &unused;
         REAL_NAME(attn_strip_take)(plan, arena, &back->strip);
-        back->query = attn_arena_take(arena, width * problem->head_dim, sizeof(real));
-        back->grad_output = attn_arena_take(arena, width * problem->value_dim, sizeof(real));
+        back->query_copy = attn_arena_take(arena, width * problem->head_dim, sizeof(real));
+        back->grad_output_copy = attn_arena_take(arena, width * problem->value_dim, sizeof(real));
         back->grad_lanes = attn_arena_take(arena, width * problem->value_dim, sizeof(real));
         back->grad_query = attn_arena_take(arena, width * problem->head_dim, sizeof(real));
     }
@@ -116,28 +127,27 @@ static void load_stats(const struct attn_sdpa_problem *p, const struct attn_sdpa
     }
 }
 
-// Rows [0, strip->rows) of a view as a dense copy (rows, columns); the strip's rows are neighbours.
-static void copy_rows(const plan_t *plan, const struct attn_sdpa_view *view,
-                      const struct attn_sdpa_sequence *sequence, const strip_t *strip,
-                      int64_t columns, real *copy)
+// The strip's rows of a view; they are neighbours.
+static rows_view_t strip_rows(const plan_t *plan, const struct attn_sdpa_view *view,
+                              const struct attn_sdpa_sequence *sequence, const strip_t *strip,
+                              int64_t columns, bool dense, real *copy)
 {
-    const rows_view_t rows = REAL_NAME(attn_strip_load_rows)(
-        plan, view, sequence->batch, strip->head[0], sequence->query_start + strip->row[0],
-        strip->rows, columns, false, copy);
-    for (int64_t r = 0; rows.data != copy && r < strip->rows; r++) {
-        memcpy(copy + r * columns, rows.data + r * rows.stride, (size_t)columns * sizeof(real));
-    }
+    return REAL_NAME(attn_strip_load_rows)(plan, view, sequence->batch, strip->head[0],
+                                           sequence->query_start + strip->row[0], strip->rows,
+                                           columns, dense, copy);
 }
 
-// grad_output: (rows, Dv), output: (rows, Dv) -> delta (rows); uses grad_lanes and grad_query's place
+// grad_lanes: (Dv, width), output: (rows, Dv) -> delta (rows)
 static void load_delta(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                        real *output_rows, real *output_lanes, struct back_strip *back)
 {
     const struct attn_sdpa_problem *p = plan->problem;
     const strip_t *strip = &back->strip;
     const int64_t columns = p->value_dim;
-    copy_rows(plan, &p->output, sequence, strip, columns, output_rows);
-    plan->kernels->transpose(output_rows, columns, strip->rows, columns, output_lanes, plan->width);
+    const rows_view_t output =
+        strip_rows(plan, &p->output, sequence, strip, columns, false, output_rows);
+    plan->kernels->transpose(output.data, output.stride, strip->rows, columns, output_lanes,
+                             plan->width);
     plan->kernels->lane_dots(back->grad_lanes, output_lanes, plan->width, columns, back->delta,
                              strip->lanes);
     for (int64_t l = 0; l < strip->rows; l++) {
@@ -171,8 +181,11 @@ static void start_back_strip(const struct back_worker *worker,
     }
     REAL_NAME(attn_strip_start)(plan, sequence, &worker->scratch, strip);
     load_stats(p, sequence, strip);
-    copy_rows(plan, &p->query, sequence, strip, p->head_dim, back->query);
-    copy_rows(plan, &p->grad_output, sequence, strip, p->value_dim, back->grad_output);
+    back->query =
+        strip_rows(plan, &p->query, sequence, strip, p->head_dim, true, back->query_copy).data;
+    back->grad_output = strip_rows(plan, &p->grad_output, sequence, strip, p->value_dim, true,
+                                   back->grad_output_copy)
+                            .data;
     plan->kernels->transpose(back->grad_output, p->value_dim, rows, p->value_dim, back->grad_lanes,
                              plan->width);
     clear_lanes(back->grad_lanes, plan->width, p->value_dim, strip);
@@ -181,7 +194,9 @@ static void start_back_strip(const struct back_worker *worker,
     load_delta(plan, sequence, strip->accumulator, strip->total, back);
     if (p->dropout != ATTN_DROPOUT_NONE) {
         const real scale = (real)p->dropout_scale;
-        plan->kernels->scale_row(back->grad_output, scale, back->grad_output, rows * p->value_dim);
+        plan->kernels->scale_row(back->grad_output, scale, back->grad_output_copy,
+                                 rows * p->value_dim);
+        back->grad_output = back->grad_output_copy;
         plan->kernels->scale_row(back->grad_lanes, scale, back->grad_lanes,
                                  plan->width * p->value_dim);
     }
@@ -198,7 +213,7 @@ struct key_run {
     int64_t first, last;
 };
 
-enum { RUN_KEYS = 16, MOST_RUNS = ATTN_BACKWARD_KEYS / RUN_KEYS + 2 };
+enum { RUN_KEYS = 24, MOST_RUNS = ATTN_BACKWARD_KEYS / RUN_KEYS + 2 };
 
 static int ragged_runs(const strip_t *strip, int64_t from, int64_t to, struct key_run *runs)
 {

@@ -7,15 +7,28 @@ struct key_sums {
     int64_t key_row, value_row;
 };
 
+// Rows [row, row_end) of a query head.
+struct row_range {
+    int64_t head, row, row_end;
+};
+
+static struct row_range piece_rows(const struct attn_sdpa_sequence *sequence,
+                                   const struct attn_backward_piece *piece);
+static struct row_range rows_after(const plan_t *plan, const struct attn_backward_piece *piece,
+                                   const struct row_range *all, const struct row_range *rows);
+static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                          const struct row_range *rows);
+static void ask_for_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                         const struct row_range *rows);
 static struct key_sums open_key_sums(const struct back_worker *worker,
                                      const struct attn_sdpa_sequence *sequence,
                                      const struct attn_backward_piece *piece);
 static void close_key_sums(const struct back_worker *worker,
                            const struct attn_sdpa_sequence *sequence,
                            const struct attn_backward_piece *piece, const struct key_sums *sums);
-static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+static void walk_keys(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                       const struct attn_backward_piece *piece, int64_t strips,
-                      const struct key_sums *sums);
+                      const struct row_range *next, const struct key_sums *sums);
 static void store_query_rows(const struct back_worker *worker,
                              const struct attn_sdpa_sequence *sequence,
                              const struct back_strip *back);
@@ -38,23 +51,135 @@ void REAL_NAME(attn_backward_run)(const attn_context *context,
     take_worker(context, problem, &arena, &worker);
     const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(problem, piece->sequence);
     const struct key_sums sums = open_key_sums(&worker, &sequence, piece);
-    const int64_t width = worker.plan.width;
-    const int64_t row_end = attn_min(piece->row_end, sequence.query_len);
-    for (int64_t head = piece->head; head < piece->head_end; head++) {
-        for (int64_t row = piece->row; row < row_end; row += ATTN_BACKWARD_STRIPS * width) {
-            int64_t strips = 0;
-            for (int64_t first = row; first < row_end && strips < ATTN_BACKWARD_STRIPS;
-                 first += width) {
-                start_back_strip(&worker, &sequence, head, first, attn_min(width, row_end - first),
-                                 &worker.strips[strips++]);
-            }
-            walk_keys(&worker, &sequence, piece, strips, &sums);
-            for (int64_t s = 0; piece->of_query && s < strips; s++) {
-                store_query_rows(&worker, &sequence, &worker.strips[s]);
-            }
+    const struct row_range all = piece_rows(&sequence, piece);
+    struct row_range rows = rows_after(&worker.plan, piece, &all, NULL);
+    ask_for_rows(&worker, &sequence, &rows);
+    while (rows.row < rows.row_end) {
+        const struct row_range next = rows_after(&worker.plan, piece, &all, &rows);
+        const int64_t strips = start_rows(&worker, &sequence, &rows);
+        walk_keys(&worker, &sequence, piece, strips, &next, &sums);
+        for (int64_t s = 0; piece->of_query && s < strips; s++) {
+            store_query_rows(&worker, &sequence, &worker.strips[s]);
         }
+        rows = next;
     }
     close_key_sums(&worker, &sequence, piece, &sums);
+}
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+// The piece's rows of every head: where only keys matter, no others than those that see any.
+static struct row_range piece_rows(const struct attn_sdpa_sequence *sequence,
+                                   const struct attn_backward_piece *piece)
+{
+    struct row_range all = {piece->head, piece->row, attn_min(piece->row_end, sequence->query_len)};
+    const int64_t key_end = attn_min(piece->key_end, sequence->key_len);
+    if (!piece->of_query && piece->key < key_end) {
+        int64_t first, last, unused;
+        attn_sdpa_seeing_rows(sequence, piece->key, &first, &unused);
+        attn_sdpa_seeing_rows(sequence, key_end - 1, &unused, &last);
+        all.row = attn_max(all.row, first);
+        all.row_end = attn_min(all.row_end, last);
+    }
+    return all;
+}
+
+// The rows that walk over the keys after `rows` (NULL: as the first): strips that share every block.
+// None after the last.
+static struct row_range rows_after(const plan_t *plan, const struct attn_backward_piece *piece,
+                                   const struct row_range *all, const struct row_range *rows)
+{
+    struct row_range next = *all;
+    if (rows) {
+        const bool same_head = rows->row_end < all->row_end;
+        next.head = rows->head + !same_head;
+        next.row = same_head ? rows->row_end : all->row;
+    }
+    next.row_end = next.head < piece->head_end
+                       ? attn_min(next.row + ATTN_BACKWARD_STRIPS * plan->width, all->row_end)
+                       : next.row;
+    return next;
+}
+
+static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                          const struct row_range *rows)
+{
+    const int64_t width = worker->plan.width;
+    int64_t strips = 0;
+    for (int64_t row = rows->row; row < rows->row_end; row += width) {
+        start_back_strip(worker, sequence, rows->head, row, attn_min(width, rows->row_end - row),
+                         &worker->strips[strips++]);
+    }
+    return strips;
+}
+
+// ---- what is asked for ahead --------------------------------------------------------------------
+
+static void ask_for(struct back_ahead *ahead, struct attn_ahead rows)
+{
+    ahead->rows[ahead->count++] = rows;
+}
+
+// One more of the steps in which everything is asked for.
+static void ask(struct back_ahead *ahead, int64_t step)
+{
+    for (int i = 0; i < ahead->count; i++) {
+        const int64_t rows = ahead->rows[i].rows;
+        attn_prefetch(&ahead->rows[i], rows * ahead->done / ahead->steps,
+                      rows * step / ahead->steps);
+    }
+    ahead->done = step;
+}
+
+// What a strip reads of rows [row, row + count) when it starts.
+static void ask_for_inputs(struct back_ahead *ahead, const struct attn_sdpa_problem *p,
+                           const struct attn_sdpa_sequence *sequence, int64_t head, int64_t row,
+                           int64_t count)
+{
+    const int64_t first = sequence->query_start + row;
+    ask_for(ahead,
+            attn_ahead_of(&p->grad_output, sequence->batch, head, first, count, p->value_dim));
+    ask_for(ahead, attn_ahead_of(&p->output, sequence->batch, head, first, count, p->value_dim));
+    ask_for(ahead, attn_ahead_of(&p->query, sequence->batch, head, first, count, p->head_dim));
+}
+
+static void ask_for_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                         const struct row_range *rows)
+{
+    worker->ahead = (struct back_ahead){.steps = 1};
+    ask_for_inputs(&worker->ahead, worker->plan.problem, sequence, rows->head, rows->row,
+                   rows->row_end - rows->row);
+    ask(&worker->ahead, 1);
+}
+
+// While strips work on block number n of `blocks`: keys, values and their sums of the block after it,
+// and of the rows, those that the strips will store and those that come next, a share per block.
+static void look_ahead(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                       const struct attn_backward_piece *piece, int64_t strips, int64_t block,
+                       int64_t highest, const struct row_range *next, int64_t n, int64_t blocks)
+{
+    const struct attn_sdpa_problem *p = worker->plan.problem;
+    struct back_ahead *ahead = &worker->ahead;
+    *ahead = (struct back_ahead){.steps = STEPS * strips};
+    const int64_t keys = attn_min(worker->plan.key_block, highest - block);
+    const struct attn_sdpa_view *views[4] = {&p->key, &p->value, &p->grad_key, &p->grad_value};
+    for (int v = 0; v < 4; v++) {
+        if (v < 2 || (piece->of_keys && stands_in_output(&worker->plan, views[v]))) {
+            ask_for(ahead, attn_ahead_of(views[v], sequence->batch, piece->key_head,
+                                         sequence->key_start + block, keys,
+                                         v % 2 == 0 ? p->head_dim : p->value_dim));
+        }
+    }
+    const int64_t rows = next->row_end - next->row;
+    ask_for_inputs(ahead, p, sequence, next->head, next->row + rows * n / blocks,
+                   rows * (n + 1) / blocks - rows * n / blocks);
+    if (piece->of_query) {
+        const strip_t *first = &worker->strips[0].strip, *last = &worker->strips[strips - 1].strip;
+        const int64_t stored = last->row[0] + last->rows - first->row[0];
+        ask_for(ahead, attn_ahead_of(&p->grad_query, sequence->batch, first->head[0],
+                                     sequence->query_start + first->row[0] + stored * n / blocks,
+                                     stored * (n + 1) / blocks - stored * n / blocks, p->head_dim));
+    }
 }
 
 // ---- products with the scores' gradients and the weights ------------------------------------------
@@ -133,7 +258,7 @@ static void add_to_query(const struct back_worker *worker, const struct back_str
     }
 }
 
-static void go_back(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+static void go_back(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                     const struct attn_backward_piece *piece, struct back_strip *back,
                     rows_view_t key, rows_view_t value, block_t *part, const struct key_sums *sums)
 {
@@ -141,6 +266,7 @@ static void go_back(const struct back_worker *worker, const struct attn_sdpa_seq
     const struct attn_sdpa_problem *p = plan->problem;
     struct key_run runs[2 * MOST_RUNS];
     const int count = cut_runs(&back->strip, part, runs);
+    ask(&worker->ahead, worker->ahead.done + 1);
     weights_again(worker, sequence, back, key, part);
     if (sums->value) {
         add_to_keys(plan, part, runs, count, worker->scratch.score, back->grad_output, p->value_dim,
@@ -150,6 +276,7 @@ static void go_back(const struct back_worker *worker, const struct attn_sdpa_seq
     if (!sums->key && !piece->of_query) {
         return;
     }
+    ask(&worker->ahead, worker->ahead.done + 1);
     score_gradients(worker, back, value, part, runs, count, p->softcap > 0 ? worker->slopes : NULL);
     if (sums->key) {
         add_to_keys(plan, part, runs, count, worker->gradient, back->query, p->head_dim,
@@ -157,16 +284,42 @@ static void go_back(const struct back_worker *worker, const struct attn_sdpa_seq
                     sums->key, sums->key_row);
     }
     if (piece->of_query) {
+        ask(&worker->ahead, worker->ahead.done + 1);
         add_to_query(worker, back, key, part);
     }
 }
 
-static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
-                      const struct attn_backward_piece *piece, int64_t strips,
-                      const struct key_sums *sums)
+// One block of keys, of which the piece has [begin, end), and every strip.
+static void walk_strips(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                        const struct attn_backward_piece *piece, int64_t strips, int64_t block,
+                        int64_t begin, int64_t end, const struct key_sums *sums)
 {
     const plan_t *plan = &worker->plan;
     const struct attn_sdpa_problem *p = plan->problem;
+    const int64_t first = sequence->key_start + begin;
+    const rows_view_t key = REAL_NAME(attn_strip_load_rows)(plan, &p->key, sequence->batch,
+                                                            piece->key_head, first, end - begin,
+                                                            p->head_dim, true, worker->scratch.key);
+    const rows_view_t value =
+        REAL_NAME(attn_strip_load_rows)(plan, &p->value, sequence->batch, piece->key_head, first,
+                                        end - begin, p->value_dim, true, worker->scratch.value);
+    for (int64_t s = 0; s < strips; s++) {
+        block_t part;
+        if (REAL_NAME(attn_strip_meets)(plan, &worker->strips[s].strip, block, &part)) {
+            const int64_t skip = part.begin - begin;
+            go_back(worker, sequence, piece, &worker->strips[s],
+                    (rows_view_t){key.data + skip * key.stride, key.stride},
+                    (rows_view_t){value.data + skip * value.stride, value.stride}, &part, sums);
+        }
+        ask(&worker->ahead, STEPS * (s + 1));
+    }
+}
+
+static void walk_keys(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                      const struct attn_backward_piece *piece, int64_t strips,
+                      const struct row_range *next, const struct key_sums *sums)
+{
+    const int64_t key_block = worker->plan.key_block;
     int64_t lowest = sequence->key_len, highest = 0;
     for (int64_t s = 0; s < strips; s++) {
         lowest = attn_min(lowest, worker->strips[s].strip.lowest);
@@ -174,26 +327,13 @@ static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_s
     }
     lowest = attn_max(lowest, piece->key);
     highest = attn_min(highest, piece->key_end);
-    for (int64_t block = lowest / plan->key_block * plan->key_block; block < highest;
-         block += plan->key_block) {
-        const int64_t begin = attn_max(block, lowest);
-        const int64_t count = attn_min(block + plan->key_block, highest) - begin;
-        const int64_t first = sequence->key_start + begin;
-        const rows_view_t key =
-            REAL_NAME(attn_strip_load_rows)(plan, &p->key, sequence->batch, piece->key_head, first,
-                                            count, p->head_dim, true, worker->scratch.key);
-        const rows_view_t value = REAL_NAME(attn_strip_load_rows)(
-            plan, &p->value, sequence->batch, piece->key_head, first, count, p->value_dim, true,
-            worker->scratch.value);
-        for (int64_t s = 0; s < strips; s++) {
-            block_t part;
-            if (REAL_NAME(attn_strip_meets)(plan, &worker->strips[s].strip, block, &part)) {
-                const int64_t skip = part.begin - begin;
-                go_back(worker, sequence, piece, &worker->strips[s],
-                        (rows_view_t){key.data + skip * key.stride, key.stride},
-                        (rows_view_t){value.data + skip * value.stride, value.stride}, &part, sums);
-            }
-        }
+    const int64_t first = lowest / key_block;
+    const int64_t blocks = (highest + key_block - 1) / key_block - first;
+    for (int64_t n = 0; n < blocks; n++) {
+        const int64_t block = (first + n) * key_block;
+        look_ahead(worker, sequence, piece, strips, block + key_block, highest, next, n, blocks);
+        walk_strips(worker, sequence, piece, strips, block, attn_max(block, lowest),
+                    attn_min(block + key_block, highest), sums);
     }
 }
 
