@@ -1,5 +1,6 @@
 #include "io/npy.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ attn_status attn_npy_parse_labelled(const attn_context *context, const char *lab
     attn_status status = attn_npy_read_header(label, bytes, size, flags, &header, error);
     if (status != ATTN_OK)
         return status;
+    assert(bytes != NULL); // they hold at least the header
     size_t rest = size - header.size;
     size_t data_size = (size_t)header.data_size;
     if (rest != data_size)

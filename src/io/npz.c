@@ -380,9 +380,9 @@ static bool inflate_exactly(const unsigned char *data, size_t size, unsigned cha
     z_stream stream = {
         .next_in = (unsigned char *)(uintptr_t)data,
         .avail_in = (uInt)size,
-        .next_out = out,
-        .avail_out = (uInt)out_size,
     };
+    stream.next_out = out;
+    stream.avail_out = (uInt)out_size;
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
         return false;
     int result = inflate(&stream, Z_FINISH);

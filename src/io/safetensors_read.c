@@ -278,6 +278,7 @@ static attn_status read_items(parser *p)
     {
         if (strcmp(name, "__metadata__") == 0)
             continue;
+        assert(p->items != NULL && index < p->file->count);
         attn_status status = read_item(p, name, value, &p->items[index]);
         if (status != ATTN_OK)
             return status;
@@ -455,6 +456,7 @@ static attn_status make_entries(parser *p)
         size_t size = (size_t)(current->end - current->begin);
         const unsigned char *data = size > 0 ? p->data + current->begin : NULL;
         if (size > 0 && !is_aligned(p, current)) {
+            assert(copy != NULL);
             memcpy(copy, data, size);
             data = copy;
             copy += room_for_copy(current);

@@ -1,5 +1,6 @@
 #include "io/safetensors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,8 +147,10 @@ static attn_status make_header(const contents *all, const attn_named_tensor *con
 {
     attn_status status = add_metadata(all, header, error);
     int64_t offset = 0;
-    for (int64_t i = 0; status == ATTN_OK && i < all->count; i++)
+    for (int64_t i = 0; status == ATTN_OK && i < all->count; i++) {
+        assert(sorted != NULL);
         status = add_tensor(header, sorted[i], &offset, error);
+    }
     return status;
 }
 

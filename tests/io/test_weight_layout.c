@@ -1,53 +1,17 @@
-// Attention layers under others' names: found, loaded, refused with the reason, saved, and the same
-// after a round trip.
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+// Attention layers under others' names: loaded, refused with the reason, saved, and the same after a
+// round trip.
 #include <string.h>
 
-#include "attn/layout.h"
 #include "attn/safetensors.h"
 #include "io/named.h"
 #include "io_support.h"
+#include "layer_fixture.h"
 #include "status.h"
 
 static test_allocator memory;
 static attn_context *context;
 
-// ---- tensors made from names and shapes ---------------------------------------------------------
-
-enum { MOST = 16 };
-
-// Up to 16 float32 tensors with values that count up, so that no two places hold the same.
-typedef struct fixture {
-    attn_named_tensor tensors[MOST];
-    int64_t count;
-    float next;
-} fixture;
-
-static attn_tensor *add(fixture *f, const char *name, int64_t rows, int64_t columns)
-{
-    assert_true(f->count < MOST);
-    const int64_t shape[] = {rows, columns};
-    const int32_t ndim = columns == 0 ? 1 : 2;
-    attn_named_tensor *entry = &f->tensors[f->count++];
-    attn_error error;
-    ASSERT_OK(attn_tensor_create(context, ATTN_F32, ndim, shape, &entry->tensor, &error));
-    entry->name = name;
-    float *values = entry->tensor.data;
-    for (int64_t i = 0; i < attn_tensor_count(&entry->tensor); i++) {
-        values[i] = f->next++;
-    }
-    return &entry->tensor;
-}
-
-static void clear(fixture *f)
-{
-    for (int64_t i = 0; i < f->count; i++) {
-        attn_tensor_destroy(context, &f->tensors[i].tensor);
-    }
-    *f = (fixture){0};
-}
+// ---- small modules ------------------------------------------------------------------------------
 
 static double value_at(const attn_tensor *tensor, int64_t row, int64_t column)
 {
@@ -91,170 +55,18 @@ static attn_layer named_layer(attn_layout layout, const char *prefix)
     return layer;
 }
 
-// ---- finding ------------------------------------------------------------------------------------
-
-static void test_layers_are_recognised(void **state)
-{
-    (void)state;
-    fixture f = {0};
-    add(&f, "wte.weight", 11, 6);
-    add(&f, "h.0.attn.c_attn.weight", 6, 18);
-    add(&f, "h.0.attn.c_attn.bias", 18, 0);
-    add(&f, "h.0.attn.c_proj.weight", 6, 6);
-    add(&f, "h.0.attn.c_proj.bias", 6, 0);
-    add(&f, "h.0.mlp.c_proj.weight", 24, 6);
-    add(&f, "encoder.layers.3.self_attn.in_proj_weight", 12, 4);
-    add(&f, "encoder.layers.3.self_attn.out_proj.weight", 4, 4);
-    add(&f, "model.layers.17.self_attn.q_proj.weight", 8, 4);
-    add(&f, "model.layers.17.self_attn.k_proj.weight", 4, 4);
-    add(&f, "model.layers.17.self_attn.v_proj.weight", 4, 4);
-    add(&f, "model.layers.17.self_attn.o_proj.weight", 4, 8);
-    add(&f, "model.layers.17.self_attn.q_norm.weight", 2, 0);
-    add(&f, "x.k_norm.weight", 2, 0);
-    attn_layer layers[3];
-    int64_t found = 0;
-    attn_error error;
-    ASSERT_OK(attn_layers_find(f.tensors, f.count, ATTN_LAYOUT_ANY, layers, 3, &found, &error));
-    assert_int_equal(found, 3);
-
-    assert_int_equal(layers[0].layout, ATTN_LAYOUT_GPT2);
-    assert_string_equal(layers[0].prefix, "h.0.attn.");
-    assert_int_equal(layers[0].number, 0);
-    assert_string_equal(layers[0].kind, "multi_head_attention");
-    assert_int_equal(layers[0].config.d_in, 6);
-    assert_int_equal(layers[0].config.d_out, 6);
-    assert_true(layers[0].config.qkv_bias && layers[0].config.out_bias);
-    assert_true(layers[0].config.causal);
-    assert_false(layers[0].knows_heads);
-    assert_int_equal(layers[0].values, 6 * 18 + 18 + 36 + 6);
-
-    assert_int_equal(layers[1].layout, ATTN_LAYOUT_TORCH);
-    assert_int_equal(layers[1].number, 3);
-    assert_false(layers[1].config.qkv_bias || layers[1].config.out_bias);
-    assert_false(layers[1].config.causal);
-
-    assert_int_equal(layers[2].layout, ATTN_LAYOUT_LLAMA);
-    assert_int_equal(layers[2].number, 17);
-    assert_int_equal(layers[2].config.rotary, ATTN_ROTARY_HALF_SPLIT);
-    assert_true(layers[2].config.qk_norm && layers[2].knows_heads);
-    assert_int_equal(layers[2].config.num_heads, 4);
-    assert_int_equal(layers[2].config.num_kv_heads, 2);
-    assert_int_equal(layers[2].config.head_dim, 2);
-    assert_int_equal(layers[2].config.d_out, 4);
-
-    ASSERT_OK(attn_layers_find(f.tensors, f.count, ATTN_LAYOUT_TORCH, NULL, 0, &found, &error));
-    assert_int_equal(found, 1);
-
-    attn_layer layer;
-    ASSERT_OK(attn_layer_find(f.tensors, f.count, ATTN_LAYOUT_ANY, NULL, 17, &layer, &error));
-    assert_string_equal(layer.prefix, "model.layers.17.self_attn.");
-    ASSERT_OK(
-        attn_layer_find(f.tensors, f.count, ATTN_LAYOUT_ANY, "h.0.attn.", -1, &layer, &error));
-    ASSERT_FAILS(ATTN_ERR_NOT_FOUND,
-                 "layers: there is no attention layer 4; the layers are h.0.attn., "
-                 "encoder.layers.3.self_attn., model.layers.17.self_attn.",
-                 attn_layer_find(f.tensors, f.count, ATTN_LAYOUT_ANY, NULL, 4, &layer, &error));
-    ASSERT_FAILS(ATTN_ERR_NOT_FOUND,
-                 "layers: more than one attention layer; the layers are h.0.attn., "
-                 "encoder.layers.3.self_attn., model.layers.17.self_attn.",
-                 attn_layer_find(f.tensors, f.count, ATTN_LAYOUT_ANY, NULL, -1, &layer, &error));
-    ASSERT_FAILS(ATTN_ERR_NOT_FOUND,
-                 "layers: there is no attention layer \"blk.\"; no layer is recognised",
-                 attn_layer_find(f.tensors, 1, ATTN_LAYOUT_ANY, "blk.", -1, &layer, &error));
-    clear(&f);
-}
-
-static void test_own_modules_are_recognised(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *file, *kind;
-        int64_t d_in, d_out, heads, context_length;
-    } cases[] = {
-        {"v1_6x3x2_seed123", "self_attention_v1", 3, 2, 1, 0},
-        {"v2_6x3x2_seed789", "self_attention_v2", 3, 2, 1, 0},
-        {"wrapper_2x6x3_2h_seed123", "multi_head_attention_wrapper", 3, 2, 2, 0},
-        {"mha_2x6x3x2_2h_seed123", "multi_head_attention", 3, 2, 1, 0},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        char path[4096];
-        snprintf(path, sizeof(path), "%s/golden/%s.safetensors", ATTN_TEST_DATA, cases[i].file);
-        attn_safetensors *file = NULL;
-        attn_error error;
-        ASSERT_OK(attn_safetensors_open(context, path, &file, &error));
-        attn_layer layer;
-        ASSERT_OK(attn_layer_find(attn_safetensors_entry(file, 0), attn_safetensors_count(file),
-                                  ATTN_LAYOUT_ANY, NULL, -1, &layer, &error));
-        assert_int_equal(layer.layout, ATTN_LAYOUT_ATTN);
-        assert_string_equal(layer.prefix, "");
-        assert_int_equal(layer.number, -1);
-        assert_string_equal(layer.kind, cases[i].kind);
-        assert_int_equal(layer.config.d_in, cases[i].d_in);
-        assert_int_equal(layer.config.d_out, cases[i].d_out);
-        assert_int_equal(layer.config.num_heads, cases[i].heads);
-        attn_safetensors_close(file);
-    }
-}
-
-// A mask tells causal_attention from self_attention_v2, and how long a sequence may be.
-static void test_masks_tell_the_context_length(void **state)
-{
-    (void)state;
-    fixture f = {0};
-    add(&f, "W_query.weight", 2, 3);
-    add(&f, "W_key.weight", 2, 3);
-    add(&f, "W_value.weight", 2, 3);
-    add(&f, "mask", 9, 9);
-    attn_layer layer;
-    attn_error error;
-    ASSERT_OK(attn_layer_find(f.tensors, f.count, ATTN_LAYOUT_ANY, NULL, -1, &layer, &error));
-    assert_string_equal(layer.kind, "causal_attention");
-    assert_int_equal(layer.config.context_length, 9);
-    attn_module *module = NULL;
-    ASSERT_OK(attn_layer_create_module(context, &layer, &module, &error));
-    ASSERT_OK(attn_layer_load(module, &layer, f.tensors, f.count, &error));
-    attn_module_destroy(module);
-    clear(&f);
-}
-
-static void test_heads_follow_from_widths(void **state)
-{
-    (void)state;
-    attn_layer layer = {.layout = ATTN_LAYOUT_LLAMA,
-                        .kind = "multi_head_attention",
-                        .query_width = 32,
-                        .key_width = 8};
-    layer.config.d_out = 20;
-    attn_error error;
-    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT,
-                 "layers: the query projection's 32 rows do not divide into 5 heads",
-                 attn_layer_set_heads(&layer, 5, &error));
-    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT,
-                 "layers: with 2 query heads of 16, the key projection's 8 rows are no number of "
-                 "heads that divides them",
-                 attn_layer_set_heads(&layer, 2, &error));
-    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "layers: num_heads (0) must be positive",
-                 attn_layer_set_heads(&layer, 0, &error));
-    ASSERT_OK(attn_layer_set_heads(&layer, 8, &error));
-    assert_int_equal(layer.config.num_heads, 8);
-    assert_int_equal(layer.config.num_kv_heads, 2);
-    assert_int_equal(layer.config.head_dim, 4);
-    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "layers: the file holds 8 heads, not 4",
-                 attn_layer_set_heads(&layer, 4, &error));
-}
-
 // ---- loading ------------------------------------------------------------------------------------
 
 static void test_gpt2_is_split_and_transposed(void **state)
 {
     (void)state;
-    fixture f = {0};
-    const attn_tensor *joint = add(&f, "transformer.h.2.attn.c_attn.weight", 6, 18);
-    const attn_tensor *bias = add(&f, "transformer.h.2.attn.c_attn.bias", 18, 0);
-    const attn_tensor *out = add(&f, "transformer.h.2.attn.c_proj.weight", 6, 6);
-    add(&f, "transformer.h.2.attn.c_proj.bias", 6, 0);
-    add(&f, "transformer.h.2.attn.bias", 8, 8);
-    add(&f, "transformer.h.2.attn.masked_bias", 1, 0);
+    layer_fixture f = {.context = context};
+    const attn_tensor *joint = fixture_add(&f, "transformer.h.2.attn.c_attn.weight", 6, 18);
+    const attn_tensor *bias = fixture_add(&f, "transformer.h.2.attn.c_attn.bias", 18, 0);
+    const attn_tensor *out = fixture_add(&f, "transformer.h.2.attn.c_proj.weight", 6, 6);
+    fixture_add(&f, "transformer.h.2.attn.c_proj.bias", 6, 0);
+    fixture_add(&f, "transformer.h.2.attn.bias", 8, 8);
+    fixture_add(&f, "transformer.h.2.attn.masked_bias", 1, 0);
     const attn_attention_config config = small_config(true, true);
     attn_module *module = create(&config);
     const attn_layer layer = named_layer(ATTN_LAYOUT_GPT2, "transformer.h.2.attn.");
@@ -275,18 +87,18 @@ static void test_gpt2_is_split_and_transposed(void **state)
     }
     assert_true(value_at(parameter(module, "out_proj.weight"), 1, 4) == value_at(out, 4, 1));
     attn_module_destroy(module);
-    clear(&f);
+    fixture_clear(&f);
 }
 
 // A fused and a separate torch file of the same numbers load to the same module.
 static void test_torch_joint_and_separate(void **state)
 {
     (void)state;
-    fixture f = {0};
-    add(&f, "in_proj_weight", 18, 6);
-    add(&f, "in_proj_bias", 18, 0);
-    add(&f, "out_proj.weight", 6, 6);
-    add(&f, "out_proj.bias", 6, 0);
+    layer_fixture f = {.context = context};
+    fixture_add(&f, "in_proj_weight", 18, 6);
+    fixture_add(&f, "in_proj_bias", 18, 0);
+    fixture_add(&f, "out_proj.weight", 6, 6);
+    fixture_add(&f, "out_proj.bias", 6, 0);
     attn_attention_config config = small_config(true, true);
     config.causal = false;
     attn_module *joint = create(&config);
@@ -315,17 +127,17 @@ static void test_torch_joint_and_separate(void **state)
     }
     attn_module_destroy(joint);
     attn_module_destroy(separate);
-    clear(&f);
+    fixture_clear(&f);
 }
 
 static void test_refusals_name_the_tensor(void **state)
 {
     (void)state;
-    fixture f = {0};
-    add(&f, "h.0.attn.c_attn.weight", 18, 6); // transposed
-    add(&f, "h.0.attn.c_attn.bias", 18, 0);
-    add(&f, "h.0.attn.c_proj.weight", 6, 6);
-    add(&f, "h.0.attn.c_proj.bias", 6, 0);
+    layer_fixture f = {.context = context};
+    fixture_add(&f, "h.0.attn.c_attn.weight", 18, 6); // transposed
+    fixture_add(&f, "h.0.attn.c_attn.bias", 18, 0);
+    fixture_add(&f, "h.0.attn.c_proj.weight", 6, 6);
+    fixture_add(&f, "h.0.attn.c_proj.bias", 6, 0);
     attn_attention_config config = small_config(true, true);
     attn_module *module = create(&config);
     attn_layer layer = named_layer(ATTN_LAYOUT_GPT2, "h.0.attn.");
@@ -371,16 +183,16 @@ static void test_refusals_name_the_tensor(void **state)
                  "module's query is [6, 6] and its key [3, 6]",
                  attn_layer_load(module, &layer, f.tensors, f.count, &error));
     attn_module_destroy(module);
-    clear(&f);
+    fixture_clear(&f);
 }
 
 static void test_refusals_of_what_is_not_computed(void **state)
 {
     (void)state;
-    fixture f = {0};
-    add(&f, "in_proj_weight", 18, 6);
-    add(&f, "out_proj.weight", 6, 6);
-    add(&f, "bias_k", 6, 0);
+    layer_fixture f = {.context = context};
+    fixture_add(&f, "in_proj_weight", 18, 6);
+    fixture_add(&f, "out_proj.weight", 6, 6);
+    fixture_add(&f, "bias_k", 6, 0);
     attn_attention_config config = small_config(false, false);
     attn_module *module = create(&config);
     attn_layer layer = named_layer(ATTN_LAYOUT_TORCH, "");
@@ -390,13 +202,13 @@ static void test_refusals_of_what_is_not_computed(void **state)
     f.tensors[2].name = "bias_v";
     ASSERT_FAILS(ATTN_ERR_NOT_SUPPORTED, "bias_v: a learned extra key and value are not supported",
                  attn_layer_load(module, &layer, f.tensors, f.count, &error));
-    clear(&f);
+    fixture_clear(&f);
 
-    add(&f, "l.q_proj.weight", 6, 6);
-    add(&f, "l.k_proj.weight", 6, 6);
-    add(&f, "l.v_proj.weight", 6, 6);
-    add(&f, "l.o_proj.weight", 6, 6);
-    add(&f, "l.q_norm.weight", 3, 0);
+    fixture_add(&f, "l.q_proj.weight", 6, 6);
+    fixture_add(&f, "l.k_proj.weight", 6, 6);
+    fixture_add(&f, "l.v_proj.weight", 6, 6);
+    fixture_add(&f, "l.o_proj.weight", 6, 6);
+    fixture_add(&f, "l.q_norm.weight", 3, 0);
     layer = named_layer(ATTN_LAYOUT_LLAMA, "l.");
     ASSERT_FAILS(ATTN_ERR_NOT_SUPPORTED,
                  "layers: l.* was trained with rotary positions; configure the module for them "
@@ -417,17 +229,17 @@ static void test_refusals_of_what_is_not_computed(void **state)
                  "layers: layout gpt2 has no rotary positions, but the module does",
                  attn_layer_load(module, &layer, f.tensors, f.count, &error));
     attn_module_destroy(module);
-    clear(&f);
+    fixture_clear(&f);
 }
 
 static void test_a_failed_load_changes_nothing(void **state)
 {
     (void)state;
-    fixture f = {0};
-    add(&f, "q_proj.weight", 6, 6);
-    add(&f, "k_proj.weight", 6, 6);
-    add(&f, "v_proj.weight", 6, 5);
-    add(&f, "o_proj.weight", 6, 6);
+    layer_fixture f = {.context = context};
+    fixture_add(&f, "q_proj.weight", 6, 6);
+    fixture_add(&f, "k_proj.weight", 6, 6);
+    fixture_add(&f, "v_proj.weight", 6, 5);
+    fixture_add(&f, "o_proj.weight", 6, 6);
     attn_attention_config config = small_config(false, false);
     config.num_heads = 3;
     config.rotary = ATTN_ROTARY_HALF_SPLIT;
@@ -440,7 +252,7 @@ static void test_a_failed_load_changes_nothing(void **state)
         assert_true(value_at(parameter(module, "W_query.weight"), i, 5) == 0);
     }
     attn_module_destroy(module);
-    clear(&f);
+    fixture_clear(&f);
 }
 
 // ---- the golden GPT-2 layer ---------------------------------------------------------------------
@@ -472,11 +284,11 @@ static void fill_part(float *values, int64_t rows, int64_t columns, int64_t stri
 static attn_module *golden_gpt2_module(const char *path)
 {
     enum { WIDTH = 768 };
-    fixture f = {0};
-    float *joint = add(&f, "transformer.h.7.attn.c_attn.weight", WIDTH, 3 * WIDTH)->data;
-    float *joint_bias = add(&f, "transformer.h.7.attn.c_attn.bias", 3 * WIDTH, 0)->data;
-    float *out = add(&f, "transformer.h.7.attn.c_proj.weight", WIDTH, WIDTH)->data;
-    float *out_bias = add(&f, "transformer.h.7.attn.c_proj.bias", WIDTH, 0)->data;
+    layer_fixture f = {.context = context};
+    float *joint = fixture_add(&f, "transformer.h.7.attn.c_attn.weight", WIDTH, 3 * WIDTH)->data;
+    float *joint_bias = fixture_add(&f, "transformer.h.7.attn.c_attn.bias", 3 * WIDTH, 0)->data;
+    float *out = fixture_add(&f, "transformer.h.7.attn.c_proj.weight", WIDTH, WIDTH)->data;
+    float *out_bias = fixture_add(&f, "transformer.h.7.attn.c_proj.bias", WIDTH, 0)->data;
     for (uint32_t part = 0; part < 3; part++) {
         fill_part(joint + (size_t)part * WIDTH, WIDTH, WIDTH, 3 * (int64_t)WIDTH, 1 + part);
         fill_part(joint_bias + (size_t)part * WIDTH, 1, WIDTH, 0, 5 + part);
@@ -485,7 +297,7 @@ static attn_module *golden_gpt2_module(const char *path)
     fill_part(out_bias, 1, WIDTH, 0, 8);
     attn_error error;
     ASSERT_OK(attn_safetensors_save(context, path, f.tensors, f.count, NULL, 0, &error));
-    clear(&f);
+    fixture_clear(&f);
 
     attn_safetensors *file = NULL;
     ASSERT_OK(attn_safetensors_open(context, path, &file, &error));
@@ -647,33 +459,6 @@ static void test_saving_refuses_what_a_layout_cannot_say(void **state)
     attn_module_destroy(module);
 }
 
-// ---- names --------------------------------------------------------------------------------------
-
-static void test_edit_distance(void **state)
-{
-    (void)state;
-    assert_int_equal(attn_edit_distance("kitten", "sitting", 10), 3);
-    assert_int_equal(attn_edit_distance("", "abc", 10), 3);
-    assert_int_equal(attn_edit_distance("abc", "", 10), 3);
-    assert_int_equal(attn_edit_distance("abc", "abc", 10), 0);
-    assert_int_equal(attn_edit_distance("abcdef", "uvwxyz", 4), 4);
-    assert_int_equal(attn_edit_distance("a", "abcdefgh", 4), 4);
-}
-
-static void test_layout_names(void **state)
-{
-    (void)state;
-    for (int i = 0; i < ATTN_LAYOUT_COUNT; i++) {
-        attn_layout back = ATTN_LAYOUT_COUNT;
-        assert_true(attn_layout_from_name(attn_layout_name((attn_layout)i), &back));
-        assert_int_equal(back, i);
-    }
-    attn_layout kept = ATTN_LAYOUT_GPT2;
-    assert_false(attn_layout_from_name("gpt3", &kept));
-    assert_int_equal(kept, ATTN_LAYOUT_GPT2);
-    assert_string_equal(attn_layout_name(ATTN_LAYOUT_COUNT), "unknown");
-}
-
 static void test_out_of_memory(void **state)
 {
     (void)state;
@@ -702,10 +487,6 @@ int main(void)
 {
     context = io_context(&memory);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers_are_recognised),
-        cmocka_unit_test(test_own_modules_are_recognised),
-        cmocka_unit_test(test_masks_tell_the_context_length),
-        cmocka_unit_test(test_heads_follow_from_widths),
         cmocka_unit_test(test_gpt2_is_split_and_transposed),
         cmocka_unit_test(test_torch_joint_and_separate),
         cmocka_unit_test(test_refusals_name_the_tensor),
@@ -715,8 +496,6 @@ int main(void)
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_masks_are_saved_when_asked_for),
         cmocka_unit_test(test_saving_refuses_what_a_layout_cannot_say),
-        cmocka_unit_test(test_edit_distance),
-        cmocka_unit_test(test_layout_names),
         cmocka_unit_test(test_out_of_memory),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
