@@ -8,6 +8,7 @@
 
 static attn_status take(struct attn_sdpa_intake *intake, const attn_tensor *tensor,
                         enum attn_sdpa_role role, const struct attn_sdpa_expectation *expectation);
+static bool look_quickly(struct attn_sdpa_taken *found);
 static attn_status refuse_dtype(attn_error *error, const attn_tensor *tensor,
                                 const struct attn_sdpa_expectation *expectation);
 static attn_status refuse_shape(attn_error *error, const attn_tensor *tensor,
@@ -90,7 +91,7 @@ attn_status attn_sdpa_check_overlaps(const struct attn_sdpa_intake *intake, cons
     const uintptr_t scratch_high = workspace == NULL ? 0 : scratch_low + workspace_size;
     for (int n = 0; n < intake->output_count; n++) {
         const struct attn_sdpa_taken *output = &intake->outputs[n];
-        if (attn_overlaps_itself(output->tensor)) {
+        if (!output->row_major && attn_overlaps_itself(output->tensor)) {
             return attn_fail(intake->error, ATTN_ERR_OVERLAP,
                              "sdpa: %s with shape %s and stride %s overlaps itself", output->name,
                              attn_shape_text(output->tensor).text,
@@ -125,11 +126,18 @@ attn_status attn_sdpa_check_overlaps(const struct attn_sdpa_intake *intake, cons
 static attn_status take(struct attn_sdpa_intake *intake, const attn_tensor *tensor,
                         enum attn_sdpa_role role, const struct attn_sdpa_expectation *expectation)
 {
-    if (attn_tensor_check(tensor, expectation->name, NULL) != ATTN_OK) {
-        char name[64];
-        attn_writer writer = attn_writer_open(name, sizeof(name));
-        attn_write(&writer, "sdpa: %s", expectation->name);
-        return attn_tensor_check(tensor, name, intake->error);
+    struct attn_sdpa_taken found = {.tensor = tensor, .name = expectation->name};
+    if (!look_quickly(&found)) {
+        if (attn_tensor_check(tensor, expectation->name, NULL) != ATTN_OK) {
+            char name[64];
+            attn_writer writer = attn_writer_open(name, sizeof(name));
+            attn_write(&writer, "sdpa: %s", expectation->name);
+            return attn_tensor_check(tensor, name, intake->error);
+        }
+        int64_t low, high;
+        attn_byte_range(tensor, &low, &high);
+        found.low = (uintptr_t)tensor->data + (uintptr_t)low;
+        found.high = (uintptr_t)tensor->data + (uintptr_t)high;
     }
     if ((1 << tensor->dtype & expectation->dtypes) == 0) {
         return refuse_dtype(intake->error, tensor, expectation);
@@ -138,21 +146,44 @@ static attn_status take(struct attn_sdpa_intake *intake, const attn_tensor *tens
         return attn_fail(intake->error, ATTN_ERR_INVALID_ARGUMENT,
                          "sdpa: %s is read-only and cannot be written", expectation->name);
     }
-    struct attn_sdpa_taken *taken;
     if (role == ATTN_SDPA_OUTPUT) {
         assert(intake->output_count < ATTN_SDPA_MOST_OUTPUTS);
-        taken = &intake->outputs[intake->output_count++];
+        intake->outputs[intake->output_count++] = found;
     } else {
         assert(intake->input_count < ATTN_SDPA_MOST_INPUTS);
-        taken = &intake->inputs[intake->input_count++];
+        intake->inputs[intake->input_count++] = found;
     }
-    int64_t low, high;
-    attn_byte_range(tensor, &low, &high);
-    taken->tensor = tensor;
-    taken->name = expectation->name;
-    taken->low = (uintptr_t)tensor->data + (uintptr_t)low;
-    taken->high = (uintptr_t)tensor->data + (uintptr_t)high;
     return ATTN_OK;
+}
+
+// Small problems spend much of their time here: a row-major tensor with elements, which most are, is
+// known to be well formed, with its bytes, after one pass over its dims. False: look closely.
+static bool look_quickly(struct attn_sdpa_taken *found)
+{
+    const attn_tensor *tensor = found->tensor;
+    if (tensor->ndim < 0 || tensor->ndim > 4 || tensor->data == NULL || tensor->reserved != 0 ||
+        (tensor->flags & ~(uint32_t)ATTN_TENSOR_READ_ONLY) != 0) {
+        return false;
+    }
+    const uintptr_t size = attn_dtype_size(tensor->dtype);
+    const uintptr_t first = (uintptr_t)tensor->data;
+    int64_t count = 1;
+    for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
+        const int64_t entries = tensor->shape[d];
+        if (entries <= 0 || entries > INT32_MAX || count > INT32_MAX ||
+            tensor->stride[d] != count) {
+            return false;
+        }
+        count *= entries;
+    }
+    if (size == 0 || (first & (size - 1)) != 0 || count > INT64_MAX / 16 ||
+        first > UINTPTR_MAX - (uintptr_t)count * size) {
+        return false;
+    }
+    found->low = first;
+    found->high = first + (uintptr_t)count * size;
+    found->row_major = true;
+    return true;
 }
 
 // ---- messages -----------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ struct attn_sdpa_taken {
     const attn_tensor *tensor;
     const char *name;
     uintptr_t low, high; // the bytes [low, high) that it reaches
+    bool row_major;      // found well formed and without gaps by a quick look
 };
 
 struct attn_sdpa_intake {

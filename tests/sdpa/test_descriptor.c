@@ -359,6 +359,42 @@ static void failing_allocations(void **state)
     sweep(ATTENTION_REFERENCE, true);
 }
 
+// With the workspace that it asks for a call allocates nothing, and computes the same.
+static void a_given_workspace(void **state)
+{
+    (void)state;
+    test_allocator counter;
+    attn_context *context = test_context_on(&counter);
+    struct attention a;
+    struct attention_results own, given;
+    attention_begin(&a, (struct attention_shape){2, 4, 2, 70, 300, 16, 8, ATTN_F32}, 34);
+    attention_add_bias(&a, ATTN_F32, (int64_t[]){1, 1, 70, 300}, 1.0);
+    attention_add_sinks(&a);
+    attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &own);
+    assert_true(atomic_load(&counter.calls) > 0);
+    attention_results_begin(&given, &a, ATTN_DTYPE_NONE);
+    attn_sdpa_forward_args forward = attention_forward_args(&a, &given);
+    attn_sdpa_backward_args backward = attention_backward_args(&a, &given);
+    attn_error error;
+    ASSERT_OK(
+        attn_sdpa_forward_workspace(context, &a.desc, &forward, &forward.workspace_size, &error));
+    ASSERT_OK(attn_sdpa_backward_workspace(context, &a.desc, &backward, &backward.workspace_size,
+                                           &error));
+    forward.workspace = test_pool_take(&a.pool, forward.workspace_size);
+    backward.workspace = test_pool_take(&a.pool, backward.workspace_size);
+    memset(forward.workspace, 0xff, forward.workspace_size); // nobody may count on zeros
+    memset(backward.workspace, 0xff, backward.workspace_size);
+    atomic_store(&counter.calls, 0);
+    ASSERT_OK(attn_sdpa_forward(context, &a.desc, &forward, &error));
+    ASSERT_OK(attn_sdpa_backward(context, &a.desc, &backward, &error));
+    assert_int_equal(atomic_load(&counter.calls), 0);
+    assert_attention_same_bits(&given, &own);
+    attention_results_end(&given);
+    attention_results_end(&own);
+    attention_end(&a);
+    test_context_end(context, &counter);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +403,7 @@ int main(void)
         cmocka_unit_test(every_option_is_served),
         cmocka_unit_test(every_subset_of_outputs),
         cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(a_given_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
