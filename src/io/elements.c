@@ -20,11 +20,13 @@ static const char *next_row(const attn_tensor *tensor, int64_t *index, const cha
 bool attn_write_elements(const attn_sink *sink, const attn_tensor *tensor)
 {
     int64_t count = attn_tensor_count(tensor);
-    if (count == 0)
+    if (count == 0) {
         return true;
-    if (attn_tensor_is_contiguous(tensor))
+    }
+    if (attn_tensor_is_contiguous(tensor)) {
         return sink->write(sink->state, tensor->data,
                            (size_t)count * attn_dtype_size(tensor->dtype));
+    }
     return write_strided(sink, tensor);
 }
 
@@ -39,8 +41,9 @@ static bool write_strided(const attn_sink *sink, const attn_tensor *tensor)
     int64_t step = tensor->stride[last] * (int64_t)size;
     int64_t index[ATTN_MAX_DIMS] = {0};
     for (const char *row = tensor->data; row != NULL; row = next_row(tensor, index, row)) {
-        if (!write_row(&out, row, tensor->shape[last], step, size))
+        if (!write_row(&out, row, tensor->shape[last], step, size)) {
             return false;
+        }
     }
     return flush(&out);
 }
@@ -48,8 +51,9 @@ static bool write_strided(const attn_sink *sink, const attn_tensor *tensor)
 static bool write_row(chunk *out, const char *first, int64_t count, int64_t step, size_t size)
 {
     for (int64_t i = 0; i < count; i++) {
-        if (out->used + size > CHUNK_SIZE && !flush(out))
+        if (out->used + size > CHUNK_SIZE && !flush(out)) {
             return false;
+        }
         memcpy(out->bytes + out->used, first + i * step, size);
         out->used += size;
     }
@@ -69,8 +73,9 @@ static const char *next_row(const attn_tensor *tensor, int64_t *index, const cha
     int64_t size = (int64_t)attn_dtype_size(tensor->dtype);
     for (int32_t d = tensor->ndim - 2; d >= 0; d--) {
         row += tensor->stride[d] * size;
-        if (++index[d] < tensor->shape[d])
+        if (++index[d] < tensor->shape[d]) {
             return row;
+        }
         row -= tensor->stride[d] * tensor->shape[d] * size;
         index[d] = 0;
     }

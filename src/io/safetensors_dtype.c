@@ -16,8 +16,9 @@ const char *attn_safetensors_dtype_name(attn_dtype dtype)
 attn_dtype attn_safetensors_dtype(const char *name)
 {
     for (int dtype = ATTN_DTYPE_NONE + 1; dtype < ATTN_DTYPE_COUNT; dtype++) {
-        if (strcmp(names[dtype], name) == 0)
+        if (strcmp(names[dtype], name) == 0) {
             return (attn_dtype)dtype;
+        }
     }
     return ATTN_DTYPE_NONE;
 }

@@ -37,8 +37,9 @@ static bool append(void *state, const void *bytes, size_t size)
         return false;
     }
     unsigned char *grown = realloc(buffer->bytes, buffer->size + size);
-    if (grown == NULL)
+    if (grown == NULL) {
         return false;
+    }
     memcpy(grown + buffer->size, bytes, size);
     buffer->bytes = grown;
     buffer->size += size;
@@ -60,12 +61,14 @@ byte_buffer read_file(const char *path)
 {
     byte_buffer buffer = {0};
     FILE *file = fopen(path, "rb");
-    if (file == NULL)
+    if (file == NULL) {
         fail_msg("%s: %s", path, strerror(errno));
+    }
     char chunk[4096];
     size_t count;
-    while ((count = fread(chunk, 1, sizeof(chunk), file)) > 0)
+    while ((count = fread(chunk, 1, sizeof(chunk), file)) > 0) {
         assert_true(append(&buffer, chunk, count));
+    }
     fclose(file);
     return buffer;
 }
@@ -73,8 +76,9 @@ byte_buffer read_file(const char *path)
 void write_file(const char *path, const void *bytes, size_t size)
 {
     FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+    if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
         fail_msg("%s: %s", path, strerror(errno));
+    }
 }
 
 char *make_folder(void)
@@ -82,16 +86,18 @@ char *make_folder(void)
     const char *base = getenv("TMPDIR");
     char *folder = NULL;
     if (asprintf(&folder, "%s/attn-io.XXXXXX", base != NULL ? base : "/tmp") < 0 ||
-        mkdtemp(folder) == NULL)
+        mkdtemp(folder) == NULL) {
         fail_msg("mkdtemp: %s", strerror(errno));
+    }
     return folder;
 }
 
 void remove_folder(char *folder)
 {
     DIR *open = opendir(folder);
-    for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;)
+    for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) {
         unlink(in_folder(folder, entry->d_name));
+    }
     closedir(open);
     rmdir(folder);
     free(folder);
@@ -110,8 +116,9 @@ int64_t count_files(const char *folder)
 {
     int64_t count = 0;
     DIR *open = opendir(folder);
-    for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;)
+    for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) {
         count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
     closedir(open);
     return count;
 }

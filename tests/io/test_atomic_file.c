@@ -22,8 +22,9 @@ static attn_context *context;
 static void save_text(const char *path, const char *text)
 {
     attn_error error = {0};
-    if (attn_save_bytes(context, path, text, strlen(text), &error) != ATTN_OK)
+    if (attn_save_bytes(context, path, text, strlen(text), &error) != ATTN_OK) {
         fail_msg("%s", error.text);
+    }
 }
 
 static void assert_content(const char *path, const char *text)
@@ -61,10 +62,11 @@ static void test_old_file_stays_until_the_commit(void **state)
         assert_int_equal(attn_atomic_file_write(file, "new", 3, NULL), ATTN_OK);
         assert_content(path, "old");
         assert_int_equal(count_files(folder), 2);
-        if (commit)
+        if (commit) {
             assert_int_equal(attn_atomic_file_commit(file, NULL), ATTN_OK);
-        else
+        } else {
             attn_atomic_file_discard(file);
+        }
         assert_content(path, commit ? "new" : "old");
         assert_int_equal(count_files(folder), 1);
     }
@@ -172,10 +174,12 @@ static void save_for_ever(const char *path)
     const int64_t shape[] = {COUNT};
     attn_named_tensor tensor = {"t", attn_tensor_wrap(values, ATTN_F32, 1, shape)};
     for (float generation = 1;; generation++) {
-        for (int i = 0; i < COUNT; i++)
+        for (int i = 0; i < COUNT; i++) {
             values[i] = generation;
-        if (attn_safetensors_save(context, path, &tensor, 1, NULL, 0, NULL) != ATTN_OK)
+        }
+        if (attn_safetensors_save(context, path, &tensor, 1, NULL, 0, NULL) != ATTN_OK) {
             _exit(1);
+        }
     }
 }
 
@@ -191,8 +195,9 @@ static void test_killed_writers_leave_a_whole_file(void **state)
     for (int kill_number = 0; kill_number < KILLS; kill_number++) {
         pid_t child = fork();
         assert_true(child >= 0);
-        if (child == 0)
+        if (child == 0) {
             save_for_ever(path);
+        }
         // From at once to some ten saves later.
         struct timespec wait = {.tv_nsec = 200000L * kill_number};
         nanosleep(&wait, NULL);
@@ -203,12 +208,14 @@ static void test_killed_writers_leave_a_whole_file(void **state)
 
         attn_safetensors *file = NULL;
         attn_error error = {0};
-        if (attn_safetensors_open(context, path, &file, &error) != ATTN_OK)
+        if (attn_safetensors_open(context, path, &file, &error) != ATTN_OK) {
             fail_msg("%s", error.text);
+        }
         const attn_tensor *read = &attn_safetensors_entry(file, 0)->tensor;
         const float *values = read->data;
-        for (int64_t i = 1; i < attn_tensor_count(read); i++)
+        for (int64_t i = 1; i < attn_tensor_count(read); i++) {
             assert_true(values[i] == values[0]);
+        }
         attn_safetensors_close(file);
     }
     remove_folder(folder);

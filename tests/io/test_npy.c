@@ -22,11 +22,13 @@ static unsigned char *make_file(int major, const char *dictionary, const void *d
     memcpy(bytes, "\x93NUMPY", 6);
     bytes[6] = (unsigned char)major;
     bytes[7] = 0;
-    for (size_t i = 8; i < prefix; i++)
+    for (size_t i = 8; i < prefix; i++) {
         bytes[i] = (unsigned char)(length >> 8 * (i - 8));
+    }
     memcpy(bytes + prefix, dictionary, length);
-    if (data_size > 0)
+    if (data_size > 0) {
         memcpy(bytes + prefix + length, data, data_size);
+    }
     return bytes;
 }
 
@@ -34,8 +36,9 @@ static attn_npy *parse(const unsigned char *bytes, size_t size, uint32_t flags)
 {
     attn_npy *file = NULL;
     attn_error error = {0};
-    if (attn_npy_parse(context, bytes, size, flags, &file, &error) != ATTN_OK)
+    if (attn_npy_parse(context, bytes, size, flags, &file, &error) != ATTN_OK) {
         fail_msg("%s", error.text);
+    }
     return file;
 }
 
@@ -60,9 +63,10 @@ static void test_dtypes_in_both_byte_orders(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         size_t element = attn_dtype_size(cases[i].dtype);
         unsigned char little[16], big[16];
-        for (size_t k = 0; k < 2 * element; k++)
+        for (size_t k = 0; k < 2 * element; k++) {
             little[k] = big[k / element * element + element - 1 - k % element] =
                 cases[i].dtype == ATTN_BOOL ? (unsigned char)(k % 2) : (unsigned char)(k + 1);
+        }
         for (int swapped = 0; swapped < 2; swapped++) {
             char dictionary[128];
             snprintf(dictionary, sizeof(dictionary),
@@ -137,8 +141,9 @@ static void test_ranks_0_to_8_come_back(void **state)
 {
     (void)state;
     float data[256];
-    for (int i = 0; i < 256; i++)
+    for (int i = 0; i < 256; i++) {
         data[i] = (float)i;
+    }
     const int64_t shape[8] = {2, 2, 2, 2, 2, 2, 2, 2};
     for (int32_t ndim = 0; ndim <= 8; ndim++) {
         attn_tensor tensor = attn_tensor_wrap(data, ATTN_F32, ndim, shape);
@@ -276,9 +281,10 @@ static void test_bad_files(void **state)
         attn_npy *file = NULL;
         attn_error error = {0};
         attn_status status = attn_npy_parse(context, bytes, size, 0, &file, &error);
-        if (status != bad_files[i].status || strstr(error.text, bad_files[i].message) == NULL)
+        if (status != bad_files[i].status || strstr(error.text, bad_files[i].message) == NULL) {
             fail_msg("%s\n  gave %s: %s\n  not %s", bad_files[i].dictionary,
                      attn_status_name(status), error.text, bad_files[i].message);
+        }
         assert_null(file);
         free(bytes);
     }
@@ -313,9 +319,10 @@ static void test_bad_prefixes(void **state)
         attn_error error = {0};
         attn_status status =
             attn_npy_parse(context, cases[i].bytes, cases[i].size, 0, &file, &error);
-        if (status != cases[i].status || strstr(error.text, cases[i].message) == NULL)
+        if (status != cases[i].status || strstr(error.text, cases[i].message) == NULL) {
             fail_msg("%zu gave %s: %s\n  not %s", i, attn_status_name(status), error.text,
                      cases[i].message);
+        }
     }
 }
 
@@ -331,14 +338,17 @@ static void test_saves_and_opens(void **state)
         fail_nth(&memory, nth);
         attn_npy *file = NULL;
         attn_status status = attn_npy_save(context, path, &tensor, 0, NULL);
-        if (status == ATTN_OK)
+        if (status == ATTN_OK) {
             status = attn_npy_open(context, path, 0, &file, NULL);
-        if (status == ATTN_OK)
+        }
+        if (status == ATTN_OK) {
             assert_memory_equal(attn_npy_tensor(file)->data, data, sizeof(data));
+        }
         attn_npy_close(file);
         assert_int_equal(blocks_left(&memory), 0);
-        if (status == ATTN_OK)
+        if (status == ATTN_OK) {
             break;
+        }
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
     }
     fail_nth(&memory, 0);

@@ -74,8 +74,9 @@ static byte_buffer pack(const archive *a)
     put_bytes(&out, a->data, a->compressed_size);
     size_t directory = out.size;
     put_record(&out, a);
-    if (a->twice)
+    if (a->twice) {
         put_record(&out, a);
+    }
     size_t end = out.size;
     put(&out, 0x06054B50, 4);
     put(&out, 0, 4);
@@ -83,8 +84,9 @@ static byte_buffer pack(const archive *a)
     put(&out, (uint32_t)(end - directory), 4);
     put(&out, (uint32_t)directory, 4);
     put(&out, a->comment_size, 2);
-    for (unsigned i = 0; i < a->comment_size; i++)
+    for (unsigned i = 0; i < a->comment_size; i++) {
         put(&out, 'c', 1);
+    }
     return out;
 }
 
@@ -94,8 +96,9 @@ enum { COUNT = 1000 };
 static archive make_member(bool deflated)
 {
     static float values[COUNT];
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         values[i] = (float)i;
+    }
     const int64_t shape[] = {COUNT};
     attn_tensor tensor = attn_tensor_wrap(values, ATTN_F32, 1, shape);
     byte_buffer npy = {0};
@@ -134,16 +137,18 @@ static void test_stored_and_deflated(void **state)
             byte_buffer bytes = pack(&a);
             attn_npz *file = NULL;
             attn_error error = {0};
-            if (attn_npz_parse(context, bytes.bytes, bytes.size, 0, &file, &error) != ATTN_OK)
+            if (attn_npz_parse(context, bytes.bytes, bytes.size, 0, &file, &error) != ATTN_OK) {
                 fail_msg("%s", error.text);
+            }
             assert_int_equal(attn_npz_count(file), 1);
             const attn_named_tensor *x = attn_npz_find(file, "x");
             assert_ptr_equal(x, attn_npz_entry(file, 0));
             assert_string_equal(x->name, "x");
             assert_int_equal(x->tensor.shape[0], COUNT);
             const float *values = x->tensor.data;
-            for (int i = 0; i < COUNT; i++)
+            for (int i = 0; i < COUNT; i++) {
                 assert_true(values[i] == (float)i);
+            }
             assert_null(attn_npz_find(file, "x.npy"));
             assert_null(attn_npz_entry(file, 1));
             attn_npz_close(file);
@@ -250,9 +255,10 @@ static void test_broken_archives(void **state)
         attn_npz *file = NULL;
         attn_error error = {0};
         attn_status status = attn_npz_parse(context, bytes.bytes, bytes.size, 0, &file, &error);
-        if (status != cases[i].status || strstr(error.text, cases[i].message) == NULL)
+        if (status != cases[i].status || strstr(error.text, cases[i].message) == NULL) {
             fail_msg("%zu gave %s: %s\n  not %s", i, attn_status_name(status), error.text,
                      cases[i].message);
+        }
         assert_null(file);
         assert_int_equal(blocks_left(&memory), 0);
         buffer_free(&bytes);
@@ -287,8 +293,9 @@ static void test_out_of_memory(void **state)
         attn_status status = attn_npz_parse(context, bytes.bytes, bytes.size, 0, &file, NULL);
         attn_npz_close(file);
         assert_int_equal(blocks_left(&memory), 0);
-        if (status == ATTN_OK)
+        if (status == ATTN_OK) {
             break;
+        }
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
         failures++;
     }

@@ -42,8 +42,9 @@ static void test_tensors_of_all_files(void **state)
     attn_safetensors *file = NULL;
     attn_error error = {0};
     if (attn_safetensors_open_index(context, in_folder(folder, "index.json"), &file, &error) !=
-        ATTN_OK)
+        ATTN_OK) {
         fail_msg("%s", error.text);
+    }
     assert_int_equal(attn_safetensors_count(file), 3);
     assert_string_equal(attn_safetensors_entry(file, 0)->name, "a");
     assert_string_equal(attn_safetensors_entry(file, 1)->name, "b");
@@ -104,9 +105,10 @@ static void test_bad_indexes(void **state)
         attn_error error = {0};
         attn_status status =
             attn_safetensors_open_index(context, in_folder(folder, "index.json"), &file, &error);
-        if (status != cases[i].status || strstr(error.text, cases[i].message) == NULL)
+        if (status != cases[i].status || strstr(error.text, cases[i].message) == NULL) {
             fail_msg("%s\n  gave %s: %s\n  not %s", cases[i].weight_map, attn_status_name(status),
                      error.text, cases[i].message);
+        }
         assert_null(file);
         assert_int_equal(blocks_left(&memory), 0);
     }
@@ -126,8 +128,9 @@ static void test_out_of_memory(void **state)
             attn_safetensors_open_index(context, in_folder(folder, "index.json"), &file, NULL);
         attn_safetensors_close(file);
         assert_int_equal(blocks_left(&memory), 0);
-        if (status == ATTN_OK)
+        if (status == ATTN_OK) {
             break;
+        }
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
     }
     fail_nth(&memory, 0);

@@ -18,11 +18,13 @@ static unsigned char *make_file(const char *header, size_t data_size, size_t *si
     *size = 8 + length + data_size;
     unsigned char *bytes = malloc(*size);
     assert_non_null(bytes);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         bytes[i] = (unsigned char)(length >> 8 * i);
+    }
     memcpy(bytes + 8, header, length);
-    for (size_t i = 0; i < data_size; i++)
+    for (size_t i = 0; i < data_size; i++) {
         bytes[8 + length + i] = (unsigned char)(i + 1);
+    }
     return bytes;
 }
 
@@ -33,14 +35,16 @@ static void test_golden_files_open(void **state)
     assert_non_null(folder);
     int files = 0;
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        if (strstr(entry->d_name, ".safetensors") == NULL)
+        if (strstr(entry->d_name, ".safetensors") == NULL) {
             continue;
+        }
         char path[4096];
         snprintf(path, sizeof(path), "%s/golden/%s", ATTN_TEST_DATA, entry->d_name);
         attn_safetensors *file = NULL;
         attn_error error;
-        if (attn_safetensors_open(context, path, &file, &error) != ATTN_OK)
+        if (attn_safetensors_open(context, path, &file, &error) != ATTN_OK) {
             fail_msg("%s", error.text);
+        }
         assert_true(attn_safetensors_count(file) > 0);
         attn_safetensors_close(file);
         files++;
@@ -56,8 +60,9 @@ static void test_golden_file_holds(void **state)
     attn_safetensors *file = NULL;
     attn_error error;
     if (attn_safetensors_open(context, ATTN_TEST_DATA "/golden/simple_6x3_seed.safetensors", &file,
-                              &error) != ATTN_OK)
+                              &error) != ATTN_OK) {
         fail_msg("%s", error.text);
+    }
     const attn_named_tensor *x = attn_safetensors_find(file, "x");
     assert_non_null(x);
     assert_int_equal(x->tensor.dtype, ATTN_F32);
@@ -72,8 +77,9 @@ static void test_golden_file_holds(void **state)
     assert_null(attn_safetensors_find(file, "nothing"));
     assert_null(attn_safetensors_entry(file, -1));
     assert_null(attn_safetensors_entry(file, attn_safetensors_count(file)));
-    for (int64_t i = 0; i < attn_safetensors_metadata_count(file); i++)
+    for (int64_t i = 0; i < attn_safetensors_metadata_count(file); i++) {
         assert_non_null(attn_safetensors_metadata(file, attn_safetensors_metadata_key(file, i)));
+    }
     assert_null(attn_safetensors_metadata_key(file, attn_safetensors_metadata_count(file)));
     attn_safetensors_close(file);
 }
@@ -253,9 +259,10 @@ static void test_bad_files(void **state)
         attn_error error = {0};
         attn_status status = attn_safetensors_parse(context, bytes, size, &file, &error);
         if (status != bad_files[i].status || error.status != status ||
-            strstr(error.text, bad_files[i].message) == NULL)
+            strstr(error.text, bad_files[i].message) == NULL) {
             fail_msg("%s\n  gave %s: %s\n  not %s", bad_files[i].header, attn_status_name(status),
                      error.text, bad_files[i].message);
+        }
         assert_ptr_equal(file, &size);
         free(bytes);
     }
@@ -284,8 +291,9 @@ static void test_length_is_checked_before_anything_is_allocated(void **state)
         assert_int_equal(
             attn_safetensors_parse(context, cases[i].bytes, cases[i].size, &file, &error),
             ATTN_ERR_FORMAT);
-        if (strstr(error.text, cases[i].message) == NULL)
+        if (strstr(error.text, cases[i].message) == NULL) {
             fail_msg("%s\n  not %s", error.text, cases[i].message);
+        }
     }
     assert_int_equal(memory.calls, before);
 }
@@ -294,8 +302,9 @@ static void test_hostile_names_are_made_fit_for_a_message(void **state)
 {
     (void)state;
     char header[1024] = "{\"\\u001b[31m";
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
         strcat(header, "\xE4\xB8\xAD");
+    }
     strcat(header, "\":1}");
     size_t size;
     unsigned char *bytes = make_file(header, 0, &size);
@@ -347,8 +356,9 @@ static void test_out_of_memory(void **state)
         attn_status status = attn_safetensors_parse(context, bytes, size, &file, NULL);
         attn_safetensors_close(file);
         assert_int_equal(blocks_left(&memory), 0);
-        if (status == ATTN_OK)
+        if (status == ATTN_OK) {
             break;
+        }
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
         failures++;
     }

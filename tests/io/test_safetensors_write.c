@@ -51,8 +51,9 @@ static void test_bytes_of_a_file(void **state)
     assert_int_equal(out.size, 8 + padded + 29);
     assert_int_equal(out.bytes[0] | out.bytes[1] << 8, padded);
     assert_memory_equal(out.bytes + 8, header, length);
-    for (size_t i = length; i < padded; i++)
+    for (size_t i = length; i < padded; i++) {
         assert_int_equal(out.bytes[8 + i], ' ');
+    }
     const unsigned char *data = out.bytes + 8 + padded;
     assert_memory_equal(data, &d, 8);
     assert_memory_equal(data + 8, f, 8);
@@ -70,8 +71,9 @@ static void test_bytes_do_not_depend_on_order_or_strides(void **state)
     float *turned = malloc(sizeof(float) * ROWS * COLUMNS);
     assert_true(plain != NULL && turned != NULL);
     for (int r = 0; r < ROWS; r++) {
-        for (int c = 0; c < COLUMNS; c++)
+        for (int c = 0; c < COLUMNS; c++) {
             plain[r * COLUMNS + c] = turned[c * ROWS + r] = (float)(r * COLUMNS + c);
+        }
     }
     const int64_t shape[] = {ROWS, COLUMNS}, reverse[] = {COLUMNS, ROWS};
     attn_named_tensor straight[] = {named("a", plain, ATTN_F32, 2, shape),
@@ -174,9 +176,10 @@ static void test_refusals(void **state)
         attn_error error = {0};
         attn_status status = write_all(&out, cases[i].tensors, 2, cases[i].metadata,
                                        cases[i].metadata_count, &error);
-        if (status != cases[i].status || strstr(error.text, cases[i].message) == NULL)
+        if (status != cases[i].status || strstr(error.text, cases[i].message) == NULL) {
             fail_msg("%zu gave %s: %s\n  not %s", i, attn_status_name(status), error.text,
                      cases[i].message);
+        }
         assert_int_equal(out.size, 0);
     }
     assert_int_equal(blocks_left(&memory), 0);
@@ -211,8 +214,9 @@ static void test_out_of_memory(void **state)
         attn_status status =
             attn_safetensors_save(context, in_folder(folder, "f"), &tensor, 1, NULL, 0, NULL);
         assert_int_equal(blocks_left(&memory), 0);
-        if (status == ATTN_OK)
+        if (status == ATTN_OK) {
             break;
+        }
         assert_int_equal(status, ATTN_ERR_OUT_OF_MEMORY);
         assert_int_equal(count_files(folder), 0);
     }
