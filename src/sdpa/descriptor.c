@@ -13,6 +13,8 @@
 static attn_status take_operands(struct attn_sdpa_intake *intake, const attn_tensor *query,
                                  const attn_tensor *key, const attn_tensor *value,
                                  struct attn_sdpa_problem *problem);
+static attn_status check_counts(attn_error *error, const attn_tensor *query, const attn_tensor *key,
+                                struct attn_sdpa_problem *problem);
 static attn_status take_scale(attn_error *error, const attn_sdpa_desc *desc,
                               struct attn_sdpa_problem *problem);
 static attn_status take_diagonal(attn_error *error, const attn_sdpa_desc *desc,
@@ -48,7 +50,6 @@ static attn_status take_operands(struct attn_sdpa_intake *intake, const attn_ten
                                  const attn_tensor *key, const attn_tensor *value,
                                  struct attn_sdpa_problem *problem)
 {
-    attn_error *error = intake->error;
     attn_status status;
     const struct attn_sdpa_expectation query_fits = {
         .name = "query",
@@ -96,6 +97,13 @@ static attn_status take_operands(struct attn_sdpa_intake *intake, const attn_ten
     problem->keys = key->shape[2];
     problem->value_dim = value->shape[3];
     problem->stats = query->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    return check_counts(intake->error, query, key, problem);
+}
+
+// Do the heads divide into groups, and can the rows and keys of all heads be counted?
+static attn_status check_counts(attn_error *error, const attn_tensor *query, const attn_tensor *key,
+                                struct attn_sdpa_problem *problem)
+{
     if (problem->key_heads == 0 ? problem->query_heads != 0
                                 : problem->query_heads % problem->key_heads != 0) {
         return attn_fail(error, ATTN_ERR_SHAPE,
