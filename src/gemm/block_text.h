@@ -1,21 +1,30 @@
 // gemm/block_text.h: the blocked product for one element type (REAL, NAME(x) are defined by the
 // includer). No include guard: it is compiled once per type.
 //
-// Loop order and names as in Goto & van de Geijn, "Anatomy of high-performance matrix
-// multiplication", 2008, and BLIS: a group of columns of b that stays in the second-level cache, a
-// piece of depth whose panel of b stays in the first-level cache, a block of rows of a that is
-// packed where its own layout would be slow. Every tile goes on with the sums that c holds, so that
-// an element stays one chain however depth is cut.
+// Loop order (names as in Goto & van de Geijn, "Anatomy of high-performance matrix multiplication",
+// 2008): a group of columns of b, packed into panels, that stays in the second-level cache; a piece
+// of depth; a strip of rows of a that stays in the first-level cache while the panels stream past it.
+// Here the streamed operand is the one that is read in vectors: three lines per step, which the
+// second-level cache delivers in time, so that pieces can be deep and c is seldom written twice.
+// Every tile goes on with the sums that c holds, so that an element stays one chain however depth is
+// cut.
 
 enum {
-    GROUP_COLUMNS = 768, // columns of b that are packed together
-    BLOCK_ROWS = 192,    // rows of a that are packed together
-    PANEL_BYTES = 24576  // of b: half of a first-level cache
+    GROUP_BYTES = 768 * 1024, // of packed b: part of a second-level cache
+    STRIP_BYTES = 24576,      // of a: half of a first-level cache
+    DEPTH_BYTES = 1536,       // of a row of a that takes part in one piece
+    // A transposed a is packed anew for every group of columns: less depth gives wider groups.
+    DEPTH_BYTES_PACKED = 1024,
+    // A b that is read where it lies comes from memory once: its panel stays in the first level.
+    DEPTH_BYTES_DIRECT = 512,
+    BLOCK_ROWS = 96,        // rows of a that are packed together
+    COPY_BYTES = 128 * 1024 // of c that is copied together
 };
 
 struct part {
     const struct KERNELS *kernels;
     const struct attn_block *block;
+    int64_t piece, rows;              // of depth; of rows that are worked on together
     REAL *b_panels, *a_panels, *copy; // scratch; copy: of a part of c that the tile cannot write
 };
 
@@ -29,9 +38,62 @@ static int64_t round_up(int64_t a, int64_t unit)
     return (a + unit - 1) / unit * unit;
 }
 
-static int64_t piece_of_depth(const struct KERNELS *kernels)
+static int64_t larger(int64_t a, int64_t b)
 {
-    return PANEL_BYTES / ((int64_t)sizeof(REAL) * kernels->tile_lanes);
+    return a > b ? a : b;
+}
+
+// Rows whose elements follow each other are read where they are.
+static bool packs_a(const struct KERNELS *kernels, const struct attn_block *block)
+{
+    return block->a_depth != 1 && block->columns >= 2 * kernels->tile_lanes &&
+           block->rows >= kernels->tile_rows;
+}
+
+static bool packs_b(const struct KERNELS *kernels, const struct attn_block *block)
+{
+    return !block->panels && (block->b_column != 1 || block->rows > 2 * kernels->tile_rows);
+}
+
+// `whole` in equal parts of at most `most`, rounded up to `unit`; at least 1.
+static int64_t equal_part(int64_t whole, int64_t most, int64_t unit)
+{
+    const int64_t parts = (whole + most - 1) / most;
+    return parts > 1 ? round_up((whole + parts - 1) / parts, unit) : larger(whole, 1);
+}
+
+static int64_t piece_of_depth(const struct KERNELS *kernels, const struct attn_block *block)
+{
+    const bool direct_b = !block->panels && !packs_b(kernels, block);
+    const int64_t bytes = direct_b                  ? DEPTH_BYTES_DIRECT
+                          : packs_a(kernels, block) ? DEPTH_BYTES_PACKED
+                                                    : DEPTH_BYTES;
+    return equal_part(block->depth, bytes / (int64_t)sizeof(REAL), 16);
+}
+
+static int64_t group_of_columns(const struct KERNELS *kernels, const struct attn_block *block,
+                                int64_t piece)
+{
+    const int64_t most = GROUP_BYTES / (piece * (int64_t)sizeof(REAL));
+    return equal_part(block->columns, most, kernels->tile_lanes);
+}
+
+static int64_t strip_of_rows(const struct KERNELS *kernels, int64_t depth)
+{
+    const int64_t rows = STRIP_BYTES / (larger(depth, 1) * (int64_t)sizeof(REAL));
+    return larger(rows / kernels->tile_rows, 1) * kernels->tile_rows;
+}
+
+// A few neighbours, in steps of fixed size: a call of memcpy takes longer than such a copy.
+static void copy_few(const REAL *source, REAL *target, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        memcpy(target + i, source + i, 4 * sizeof(REAL));
+    }
+    for (; i < count; i++) {
+        target[i] = source[i];
+    }
 }
 
 // target[k*width + r] = source[r*row + k*step] for r < width, k < depth.
@@ -44,7 +106,7 @@ static void pack_panel(const struct KERNELS *kernels, const REAL *source, int64_
     }
     if (row == 1) {
         for (int64_t k = 0; k < depth; k++) {
-            memcpy(target + k * target_step, source + k * step, (size_t)width * sizeof(REAL));
+            copy_few(source + k * step, target + k * target_step, width);
         }
         return;
     }
@@ -77,21 +139,6 @@ static void pack_a(const struct part *p, int64_t row, int64_t rows, int64_t k, i
     }
 }
 
-// Rows whose elements follow each other are read where they are, unless they lie at a distance at
-// which they would displace one another from the first-level cache.
-static bool packs_a(const struct KERNELS *kernels, const struct attn_block *block)
-{
-    if (block->columns < 2 * kernels->tile_lanes || block->rows < kernels->tile_rows) {
-        return false;
-    }
-    return block->a_depth != 1 || block->a_row * (int64_t)sizeof(REAL) % 1024 == 0;
-}
-
-static bool packs_b(const struct KERNELS *kernels, const struct attn_block *block)
-{
-    return !block->panels && (block->b_column != 1 || block->rows > 2 * kernels->tile_rows);
-}
-
 // One piece: rows x columns of c with `depth` terms from k on, all tiles.
 static void multiply(const struct part *p, int64_t row, int64_t rows, int64_t column,
                      int64_t columns, int64_t k, int64_t depth, REAL *c, int64_t c_row,
@@ -99,31 +146,38 @@ static void multiply(const struct part *p, int64_t row, int64_t rows, int64_t co
 {
     const struct attn_block *block = p->block;
     const int64_t lanes = p->kernels->tile_lanes;
-    const int64_t height = p->a_panels ? p->kernels->tile_rows : rows;
-    for (int64_t n = 0; n < columns; n += lanes) {
-        struct TILE tile = {.c_row = c_row, .start = start, .b_depth = lanes};
-        if (block->panels) {
-            tile.b = (const REAL *)block->panels + (column + n) * block->depth + k * lanes;
-        } else if (p->b_panels) {
-            tile.b = p->b_panels + n * depth;
+    const int64_t height = p->a_panels ? p->kernels->tile_rows : strip_of_rows(p->kernels, depth);
+    struct TILE tile = {.c_row = c_row, .start = start};
+    const REAL *b;   // the first panel
+    int64_t b_panel; // from panel to panel
+    tile.b_depth = lanes;
+    if (block->panels) {
+        b = (const REAL *)block->panels + column * block->depth + k * lanes;
+        b_panel = lanes * block->depth;
+    } else if (p->b_panels) {
+        b = p->b_panels;
+        b_panel = lanes * depth;
+    } else {
+        b = (const REAL *)block->b + k * block->b_depth + column;
+        b_panel = lanes;
+        tile.b_depth = block->b_depth;
+    }
+    for (int64_t m = 0; m < rows; m += height) {
+        if (p->a_panels) {
+            tile.a = p->a_panels + m * depth;
+            tile.a_row = 1;
+            tile.a_depth = height;
         } else {
-            tile.b = (const REAL *)block->b + k * block->b_depth + column + n;
-            tile.b_depth = block->b_depth;
+            tile.a = (const REAL *)block->a + (row + m) * block->a_row + k * block->a_depth;
+            tile.a_row = block->a_row;
+            tile.a_depth = block->a_depth;
         }
-        if (start == ATTN_TILE_LANES) {
-            tile.factor = (const REAL *)block->bias + column + n;
-        }
-        for (int64_t m = 0; m < rows; m += height) {
-            if (p->a_panels) {
-                tile.a = p->a_panels + m * depth;
-                tile.a_row = 1;
-                tile.a_depth = height;
-            } else {
-                tile.a = (const REAL *)block->a + (row + m) * block->a_row + k * block->a_depth;
-                tile.a_row = block->a_row;
-                tile.a_depth = block->a_depth;
-            }
+        tile.b = b;
+        for (int64_t n = 0; n < columns; n += lanes, tile.b += b_panel) {
             tile.c = c + m * c_row + n;
+            if (start == ATTN_TILE_LANES) {
+                tile.factor = (const REAL *)block->bias + column + n;
+            }
             p->kernels->tile(&tile, smaller(height, rows - m), smaller(lanes, columns - n), depth);
         }
     }
@@ -133,17 +187,16 @@ static void multiply(const struct part *p, int64_t row, int64_t rows, int64_t co
 static void group_direct(const struct part *p, int64_t column, int64_t columns)
 {
     const struct attn_block *block = p->block;
-    const int64_t piece = piece_of_depth(p->kernels);
     attn_tile_start start = block->accumulate ? ATTN_TILE_ADD
                             : block->bias     ? ATTN_TILE_LANES
                                               : ATTN_TILE_ZERO;
-    for (int64_t k = 0; k == 0 || k < block->depth; k += piece, start = ATTN_TILE_ADD) {
-        const int64_t depth = smaller(piece, block->depth - k);
+    for (int64_t k = 0; k == 0 || k < block->depth; k += p->piece, start = ATTN_TILE_ADD) {
+        const int64_t depth = smaller(p->piece, block->depth - k);
         if (p->b_panels) {
             pack_b(p, column, columns, k, depth);
         }
-        for (int64_t row = 0; row < block->rows; row += BLOCK_ROWS) {
-            const int64_t rows = smaller(BLOCK_ROWS, block->rows - row);
+        for (int64_t row = 0; row < block->rows; row += p->rows) {
+            const int64_t rows = smaller(p->rows, block->rows - row);
             if (p->a_panels) {
                 pack_a(p, row, rows, k, depth);
             }
@@ -167,7 +220,7 @@ static void copy_in(const struct part *p, int64_t row, int64_t rows, int64_t col
                 from = ((const REAL *)block->bias)[(row + r) * block->bias_row +
                                                    (column + n) * block->bias_column];
             }
-            p->copy[r * GROUP_COLUMNS + n] = from;
+            p->copy[r * columns + n] = from;
         }
     }
 }
@@ -178,12 +231,12 @@ static void copy_out(const struct part *p, int64_t row, int64_t rows, int64_t co
     const struct attn_block *block = p->block;
     REAL *c = (REAL *)block->c + row * block->c_row + column * block->c_column;
     if (block->c_row == 1) {
-        p->kernels->transpose(p->copy, GROUP_COLUMNS, rows, columns, c, block->c_column);
+        p->kernels->transpose(p->copy, columns, rows, columns, c, block->c_column);
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t n = 0; n < columns; n++) {
-            c[r * block->c_row + n * block->c_column] = p->copy[r * GROUP_COLUMNS + n];
+            c[r * block->c_row + n * block->c_column] = p->copy[r * columns + n];
         }
     }
 }
@@ -192,20 +245,18 @@ static void copy_out(const struct part *p, int64_t row, int64_t rows, int64_t co
 static void group_through_copy(const struct part *p, int64_t column, int64_t columns)
 {
     const struct attn_block *block = p->block;
-    const int64_t piece = piece_of_depth(p->kernels);
-    for (int64_t row = 0; row < block->rows; row += BLOCK_ROWS) {
-        const int64_t rows = smaller(BLOCK_ROWS, block->rows - row);
+    for (int64_t row = 0; row < block->rows; row += p->rows) {
+        const int64_t rows = smaller(p->rows, block->rows - row);
         copy_in(p, row, rows, column, columns);
-        for (int64_t k = 0; k < block->depth; k += piece) {
-            const int64_t depth = smaller(piece, block->depth - k);
+        for (int64_t k = 0; k < block->depth; k += p->piece) {
+            const int64_t depth = smaller(p->piece, block->depth - k);
             if (p->b_panels) {
                 pack_b(p, column, columns, k, depth);
             }
             if (p->a_panels) {
                 pack_a(p, row, rows, k, depth);
             }
-            multiply(p, row, rows, column, columns, k, depth, p->copy, GROUP_COLUMNS,
-                     ATTN_TILE_ADD);
+            multiply(p, row, rows, column, columns, k, depth, p->copy, columns, ATTN_TILE_ADD);
         }
         copy_out(p, row, rows, column, columns);
     }
@@ -219,52 +270,56 @@ static bool writes_direct(const struct attn_block *block)
 }
 
 struct sizes {
+    int64_t piece, group, rows;      // of depth, of columns, of rows: worked on together
     size_t b_panels, a_panels, copy; // bytes, multiples of 64
 };
 
-static struct sizes scratch_sizes(const struct KERNELS *kernels, const struct attn_block *block)
+static size_t bytes_of(int64_t rows, int64_t columns)
 {
-    struct sizes sizes = {0};
-    const int64_t piece = smaller(piece_of_depth(kernels), block->depth);
-    const int64_t columns = smaller(GROUP_COLUMNS, block->columns);
-    const int64_t rows = smaller(BLOCK_ROWS, block->rows);
-    const int64_t unit = 64 / (int64_t)sizeof(REAL);
+    return (size_t)round_up(rows * columns * (int64_t)sizeof(REAL), 64);
+}
+
+static struct sizes choose_sizes(const struct KERNELS *kernels, const struct attn_block *block)
+{
+    struct sizes sizes = {.piece = piece_of_depth(kernels, block), .rows = block->rows};
+    sizes.group = group_of_columns(kernels, block, sizes.piece);
     if (packs_b(kernels, block)) {
-        sizes.b_panels = (size_t)round_up(round_up(columns, kernels->tile_lanes) * piece, unit);
+        sizes.b_panels = bytes_of(round_up(sizes.group, kernels->tile_lanes), sizes.piece);
     }
     if (packs_a(kernels, block)) {
-        sizes.a_panels = (size_t)round_up(round_up(rows, kernels->tile_rows) * piece, unit);
+        sizes.rows = smaller(BLOCK_ROWS, block->rows);
+        sizes.a_panels = bytes_of(round_up(sizes.rows, kernels->tile_rows), sizes.piece);
     }
     if (!writes_direct(block)) {
-        sizes.copy = (size_t)(rows * GROUP_COLUMNS);
+        const int64_t most = COPY_BYTES / (sizes.group * (int64_t)sizeof(REAL));
+        sizes.rows = smaller(larger(most, BLOCK_ROWS), sizes.rows);
+        sizes.copy = bytes_of(sizes.rows, sizes.group);
     }
-    sizes.b_panels *= sizeof(REAL);
-    sizes.a_panels *= sizeof(REAL);
-    sizes.copy *= sizeof(REAL);
     return sizes;
 }
 
 size_t NAME(attn_block_scratch)(const struct attn_kernels *kernels, const struct attn_block *block)
 {
-    const struct sizes sizes = scratch_sizes(kernels->FIELD, block);
+    const struct sizes sizes = choose_sizes(kernels->FIELD, block);
     return sizes.b_panels + sizes.a_panels + sizes.copy;
 }
 
 void NAME(attn_block_run)(const struct attn_kernels *kernels, const struct attn_block *block,
                           void *scratch)
 {
-    const struct sizes sizes = scratch_sizes(kernels->FIELD, block);
+    const struct sizes sizes = choose_sizes(kernels->FIELD, block);
     char *const memory = scratch;
     const struct part p = {
         .kernels = kernels->FIELD,
         .block = block,
+        .piece = sizes.piece,
+        .rows = sizes.rows,
         .b_panels = sizes.b_panels ? (REAL *)memory : NULL,
         .a_panels = sizes.a_panels ? (REAL *)(memory + sizes.b_panels) : NULL,
         .copy = sizes.copy ? (REAL *)(memory + sizes.b_panels + sizes.a_panels) : NULL,
     };
-    const int64_t group = GROUP_COLUMNS / p.kernels->tile_lanes * p.kernels->tile_lanes;
-    for (int64_t column = 0; column < block->columns; column += group) {
-        const int64_t columns = smaller(group, block->columns - column);
+    for (int64_t column = 0; column < block->columns; column += sizes.group) {
+        const int64_t columns = smaller(sizes.group, block->columns - column);
         if (p.copy) {
             group_through_copy(&p, column, columns);
         } else {
