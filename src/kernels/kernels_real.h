@@ -100,6 +100,10 @@ struct ATTN_NAME(attn_kernels) {
     // weight was dropped (kept is 0) counts as 0.
     void (*score_gradient)(const struct ATTN_NAME(attn_gradient) * strip, int64_t keys,
                            int64_t lanes);
+    // sums[lane] = fma(weight, gradient, .) over keys ascending, from what it holds; weights that are
+    // hidden or were dropped are left out.
+    void (*gradient_sums)(const struct ATTN_NAME(attn_gradient) * strip, ATTN_REAL *sums,
+                          int64_t keys, int64_t lanes);
     // Capped scores become the softcap's slopes 1 - (capped / cap)^2.
     void (*cap_slope)(ATTN_REAL *capped, int64_t row, ATTN_REAL cap, int64_t keys, int64_t lanes);
     // dots[lane] = sum over i of a[i*row + lane] * b[i*row + lane], ascending.

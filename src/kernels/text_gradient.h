@@ -33,6 +33,23 @@ static void score_gradient(const gradient_call *t, int64_t keys, int64_t lanes)
     }
 }
 
+static void gradient_sums(const gradient_call *t, real *sums, int64_t keys, int64_t lanes)
+{
+    for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
+        vreal sum = v_load(sums + lane);
+        for (int64_t k = 0; k < keys; k++) {
+            const int64_t at = k * t->row + lane;
+            const vreal weight = v_load(t->weight + at);
+            vreal longer = v_fma(weight, v_load(t->gradient + at), sum);
+            if (t->kept) {
+                longer = v_select(v_eq(v_load(t->kept + at), v_zero()), sum, longer);
+            }
+            sum = v_select(v_hidden(weight), sum, longer);
+        }
+        v_store(sums + lane, sum);
+    }
+}
+
 // How fast the capped score cap * tanh(s / cap) grows with s: 1 - (capped / cap)^2. In place.
 static void cap_slope(real *capped, int64_t row, real cap, int64_t keys, int64_t lanes)
 {

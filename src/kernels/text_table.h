@@ -22,6 +22,7 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .adjust = adjust,
     .hide_outside = hide_outside,
     .score_gradient = score_gradient,
+    .gradient_sums = gradient_sums,
     .cap_slope = cap_slope,
     .lane_dots = lane_dots,
     .finite = finite,

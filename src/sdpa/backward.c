@@ -31,11 +31,13 @@ struct backward_call {
     struct backward_grid grid;
     char *memory;
     size_t worker_bytes;
+    void *deltas; // behind the workers' memory, or NULL
 };
 
 static struct backward_grid cut(const attn_context *context,
                                 const struct attn_sdpa_problem *problem);
 static void run_owner(void *argument, int64_t index, int32_t worker);
+static void run_deltas(void *argument, int64_t index, int32_t worker);
 static void run_rows(void *argument, int64_t index, int32_t worker);
 static void run_keys(void *argument, int64_t index, int32_t worker);
 static void run_bias(void *argument, int64_t index, int32_t worker);
@@ -48,12 +50,33 @@ static size_t bytes_per_worker(const attn_context *context, const struct attn_sd
                                       : attn_backward_worker_bytes_f64(context, problem);
 }
 
+// A row's delta, the sum over its keys of weight times gradient, is the dot product of its output and
+// the output's gradient. An output that is stored in fewer bits than are computed with would bring its
+// rounding along, magnified where gradients cancel: then the deltas are computed first.
+static bool needs_deltas(const struct attn_sdpa_problem *problem)
+{
+    return attn_dtype_size(problem->output.dtype) < attn_dtype_size(problem->stats);
+}
+
+static bool deltas_size(const struct attn_sdpa_problem *problem, size_t *bytes)
+{
+    *bytes = 0;
+    size_t rows;
+    return !needs_deltas(problem) ||
+           !(__builtin_mul_overflow(problem->batch, problem->query_heads, &rows) ||
+             __builtin_mul_overflow(rows, problem->queries, &rows) ||
+             __builtin_mul_overflow(rows, attn_dtype_size(problem->stats), bytes));
+}
+
 attn_status attn_engine_backward_workspace(const attn_context *context,
                                            const struct attn_sdpa_problem *problem, size_t *bytes,
                                            attn_error *error)
 {
     const int64_t workers = context->executor.workers;
-    if (__builtin_mul_overflow(bytes_per_worker(context, problem), (size_t)workers, bytes)) {
+    size_t deltas;
+    if (!deltas_size(problem, &deltas) ||
+        __builtin_mul_overflow(bytes_per_worker(context, problem), (size_t)workers, bytes) ||
+        __builtin_add_overflow(*bytes, deltas, bytes)) {
         return attn_fail(error, ATTN_ERR_OVERFLOW,
                          "sdpa: the workspace of %lld workers is too large", (long long)workers);
     }
@@ -74,6 +97,13 @@ attn_status attn_engine_backward(const attn_context *context,
     };
     const struct backward_grid *grid = &call.grid;
     clear_unseen(problem);
+    size_t deltas;
+    if (deltas_size(problem, &deltas) && deltas > 0) {
+        call.deltas = call.memory + call.worker_bytes * (size_t)context->executor.workers;
+        memset(call.deltas, 0, deltas);
+        attn_parallel_for(context, grid->owners * problem->group * grid->row_parts, run_deltas,
+                          &call);
+    }
     const bool of_keys = problem->grad_key.data || problem->grad_value.data;
     if (grid->whole && (of_keys || problem->grad_query.data)) {
         attn_parallel_for(context, grid->owners, run_owner, &call);
@@ -144,10 +174,10 @@ static struct attn_backward_piece owner_piece(const struct attn_sdpa_problem *pr
     };
 }
 
-static void run(const struct backward_call *call, const struct attn_backward_piece *piece,
-                int32_t worker)
+static void run(const struct backward_call *call, struct attn_backward_piece *piece, int32_t worker)
 {
     void *const memory = call->memory + (size_t)worker * call->worker_bytes;
+    piece->deltas = call->deltas;
     if (call->problem->stats == ATTN_F32) {
         attn_backward_run_f32(call->context, call->problem, piece, memory);
     } else {
@@ -165,9 +195,8 @@ static void run_owner(void *argument, int64_t index, int32_t worker)
 }
 
 // A head's last rows come first: under a causal mask they take longest.
-static void run_rows(void *argument, int64_t index, int32_t worker)
+static struct attn_backward_piece row_piece(const struct backward_call *call, int64_t index)
 {
-    const struct backward_call *call = argument;
     const struct backward_grid *grid = &call->grid;
     const int64_t part = grid->row_parts - 1 - index % grid->row_parts;
     const int64_t head = index / grid->row_parts % call->problem->group;
@@ -177,6 +206,21 @@ static void run_rows(void *argument, int64_t index, int32_t worker)
     piece.head_end = piece.head + 1;
     piece.row = part * grid->rows;
     piece.row_end = attn_min(piece.row + grid->rows, call->problem->queries);
+    return piece;
+}
+
+static void run_deltas(void *argument, int64_t index, int32_t worker)
+{
+    const struct backward_call *call = argument;
+    struct attn_backward_piece piece = row_piece(call, index);
+    piece.of_deltas = true;
+    run(call, &piece, worker);
+}
+
+static void run_rows(void *argument, int64_t index, int32_t worker)
+{
+    const struct backward_call *call = argument;
+    struct attn_backward_piece piece = row_piece(call, index);
     piece.of_query = true;
     run(call, &piece, worker);
 }
@@ -203,6 +247,7 @@ static void run_bias(void *argument, int64_t index, int32_t worker)
         .head = index / grid->bias_parts % shape[1],
         .row = part * grid->bias_rows,
         .row_end = attn_max(1, attn_min((part + 1) * grid->bias_rows, call->problem->queries)),
+        .deltas = call->deltas,
     };
     void *const memory = call->memory + (size_t)worker * call->worker_bytes;
     if (call->problem->stats == ATTN_F32) {
@@ -216,7 +261,7 @@ static void run_sink(void *argument, int64_t index, int32_t worker)
 {
     const struct backward_call *call = argument;
     (void)worker;
-    attn_backward_sink(call->context, call->problem, index);
+    attn_backward_sink(call->context, call->problem, call->deltas, index);
 }
 
 // ---- what nobody sees ---------------------------------------------------------------------------

@@ -19,12 +19,17 @@ struct attn_backward_piece {
     int64_t row, row_end;
     int64_t key, key_end;
     bool of_query, of_keys;
+    // Deltas (batch, query_heads, queries) of the element type: each row's sum over its keys of weight
+    // times the weight's gradient. NULL: to be had from the output. of_deltas: to be written.
+    void *deltas;
+    bool of_deltas;
 };
 
 // Rows [row, row_end) of one (batch, head) of grad_bias.
 struct attn_backward_bias_piece {
     int64_t batch, head; // in grad_bias
     int64_t row, row_end;
+    void *deltas;
 };
 
 size_t attn_backward_worker_bytes_f32(const attn_context *context,
@@ -44,6 +49,6 @@ void attn_backward_bias_f64(const attn_context *context, const struct attn_sdpa_
 
 // grad_sinks of one head: rows ascending, sequences ascending.
 void attn_backward_sink(const attn_context *context, const struct attn_sdpa_problem *problem,
-                        int64_t head);
+                        const void *deltas, int64_t head);
 
 #endif

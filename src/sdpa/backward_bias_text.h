@@ -105,6 +105,7 @@ void REAL_NAME(attn_backward_bias)(const attn_context *context,
     struct attn_arena arena = {memory, 0};
     struct back_worker worker;
     take_worker(context, problem, &arena, &worker);
+    worker.deltas = piece->deltas;
     clear(problem, piece);
     for (int64_t b = all_batches ? 0 : piece->batch;
          b < (all_batches ? problem->batch : piece->batch + 1); b++) {

@@ -10,18 +10,20 @@
 #include "kernels/kernels.h"
 
 static double row_term(const struct attn_kernels *kernels, const struct attn_sdpa_problem *problem,
-                       int64_t batch, int64_t head, int64_t row);
+                       const void *deltas, int64_t batch, int64_t head, int64_t row);
+static double delta(const struct attn_sdpa_problem *problem, const void *deltas, int64_t batch,
+                    int64_t head, int64_t row);
 static double load(const struct attn_sdpa_view *view, int64_t batch, int64_t head, int64_t row,
                    int64_t column);
 
 void attn_backward_sink(const attn_context *context, const struct attn_sdpa_problem *problem,
-                        int64_t head)
+                        const void *deltas, int64_t head)
 {
     const struct attn_kernels *const kernels = attn_kernels_select(context->tier);
     double sum = 0;
     for (int64_t b = 0; b < problem->batch; b++) {
         for (int64_t row = 0; row < problem->queries; row++) {
-            sum += row_term(kernels, problem, b, head, row);
+            sum += row_term(kernels, problem, deltas, b, head, row);
         }
     }
     const struct attn_sdpa_view *const view = &problem->grad_sinks;
@@ -31,7 +33,7 @@ void attn_backward_sink(const attn_context *context, const struct attn_sdpa_prob
 }
 
 static double row_term(const struct attn_kernels *kernels, const struct attn_sdpa_problem *problem,
-                       int64_t batch, int64_t head, int64_t row)
+                       const void *deltas, int64_t batch, int64_t head, int64_t row)
 {
     const double max = load(&problem->row_max, batch, head, row, 0);
     const double sum = load(&problem->row_sum, batch, head, row, 0);
@@ -41,14 +43,27 @@ static double row_term(const struct attn_kernels *kernels, const struct attn_sdp
     }
     double weight = sink - max;
     kernels->f64->exp(&weight, &weight, 1);
-    double wanted = problem->grad_lse.data ? load(&problem->grad_lse, batch, head, row, 0) : 0;
+    const double wanted = problem->grad_lse.data ? load(&problem->grad_lse, batch, head, row, 0)
+                                                 : 0;
+    return weight / sum * (wanted - delta(problem, deltas, batch, head, row));
+}
+
+static double delta(const struct attn_sdpa_problem *problem, const void *deltas, int64_t batch,
+                    int64_t head, int64_t row)
+{
+    if (deltas) {
+        const int64_t at = (batch * problem->query_heads + head) * problem->queries + row;
+        return problem->stats == ATTN_F32 ? (double)((const float *)deltas)[at]
+                                          : ((const double *)deltas)[at];
+    }
+    double sum = 0;
     for (int64_t c = 0; c < problem->value_dim; c++) {
         const double output = load(&problem->output, batch, head, row, c);
         if (output != 0) { // a row that sees no key has output 0, whatever comes from above
-            wanted -= output * load(&problem->grad_output, batch, head, row, c);
+            sum += output * load(&problem->grad_output, batch, head, row, c);
         }
     }
-    return weight / sum * wanted;
+    return sum;
 }
 
 static double load(const struct attn_sdpa_view *view, int64_t batch, int64_t head, int64_t row,

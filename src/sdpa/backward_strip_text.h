@@ -53,6 +53,7 @@ struct back_worker {
     real *grad_key, *grad_value; // (Tk, D), (Tk, Dv): sums that cannot stand in the outputs
     struct back_strip *strips;
     struct back_ahead ahead;
+    real *deltas; // (B, Hq, Tq), or NULL: from the output
 };
 
 static bool stands_in_output(const plan_t *plan, const struct attn_sdpa_view *view)
@@ -64,6 +65,7 @@ static void take_worker(const attn_context *context, const struct attn_sdpa_prob
                         struct attn_arena *arena, struct back_worker *worker)
 {
     REAL_NAME(attn_strip_plan_init)(context, problem, &worker->plan);
+    worker->deltas = NULL;
     worker->plan.key_block = ATTN_BACKWARD_KEYS;
     worker->plan.width = ATTN_STRIP_LANES;
     if (problem->softcap > 0) {
@@ -137,31 +139,56 @@ static rows_view_t strip_rows(const plan_t *plan, const struct attn_sdpa_view *v
                                            columns, dense, copy);
 }
 
-// grad_lanes: (Dv, width), output: (rows, Dv) -> delta (rows)
-static void load_delta(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
-                       real *output_rows, real *output_lanes, struct back_strip *back)
-{
-    const struct attn_sdpa_problem *p = plan->problem;
-    const strip_t *strip = &back->strip;
-    const int64_t columns = p->value_dim;
-    const rows_view_t output =
-        strip_rows(plan, &p->output, sequence, strip, columns, false, output_rows);
-    plan->kernels->transpose(output.data, output.stride, strip->rows, columns, output_lanes,
-                             plan->width);
-    plan->kernels->lane_dots(back->grad_lanes, output_lanes, plan->width, columns, back->delta,
-                             strip->lanes);
-    for (int64_t l = 0; l < strip->rows; l++) {
-        if (p->grad_lse.data && strip->sum[l] != 0) {
-            back->delta[l] -= stat(&p->grad_lse, sequence, strip->head[l], strip->row[l]);
-        }
-    }
-}
-
 static void clear_lanes(real *lanes, int64_t width, int64_t columns, const strip_t *strip)
 {
     for (int64_t c = 0; c < columns; c++) {
         for (int64_t l = strip->rows; l < strip->lanes; l++) {
             lanes[c * width + l] = 0;
+        }
+    }
+}
+
+// Where the strip's first row has its delta.
+static real *delta_of(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                      const strip_t *strip)
+{
+    const struct attn_sdpa_problem *p = worker->plan.problem;
+    return worker->deltas + (sequence->batch * p->query_heads + strip->head[0]) * p->queries +
+           sequence->query_start + strip->row[0];
+}
+
+// grad_lanes: (Dv, width), output: (rows, Dv) -> delta (rows)
+static void dot_output(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                       struct back_strip *back)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    const strip_t *strip = &back->strip;
+    // The strip's accumulators are the forward's; here they are scratch of the right size.
+    real *const output_rows = strip->accumulator, *const output_lanes = strip->total;
+    const int64_t columns = p->value_dim;
+    const rows_view_t output =
+        strip_rows(plan, &p->output, sequence, strip, columns, false, output_rows);
+    plan->kernels->transpose(output.data, output.stride, strip->rows, columns, output_lanes,
+                             plan->width);
+    clear_lanes(output_lanes, plan->width, columns, strip);
+    plan->kernels->lane_dots(back->grad_lanes, output_lanes, plan->width, columns, back->delta,
+                             strip->lanes);
+}
+
+static void load_delta(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                       struct back_strip *back)
+{
+    const struct attn_sdpa_problem *p = worker->plan.problem;
+    const strip_t *strip = &back->strip;
+    if (worker->deltas) {
+        memset(back->delta, 0, sizeof back->delta);
+        memcpy(back->delta, delta_of(worker, sequence, strip), (size_t)strip->rows * sizeof(real));
+    } else {
+        dot_output(&worker->plan, sequence, back);
+    }
+    for (int64_t l = 0; l < strip->rows; l++) {
+        if (p->grad_lse.data && strip->sum[l] != 0) {
+            back->delta[l] -= stat(&p->grad_lse, sequence, strip->head[l], strip->row[l]);
         }
     }
 }
@@ -189,9 +216,7 @@ static void start_back_strip(const struct back_worker *worker,
     plan->kernels->transpose(back->grad_output, p->value_dim, rows, p->value_dim, back->grad_lanes,
                              plan->width);
     clear_lanes(back->grad_lanes, plan->width, p->value_dim, strip);
-    // The strip's accumulators are the forward's; here they are scratch of the right size.
-    clear_lanes(strip->total, plan->width, p->value_dim, strip);
-    load_delta(plan, sequence, strip->accumulator, strip->total, back);
+    load_delta(worker, sequence, back);
     if (p->dropout != ATTN_DROPOUT_NONE) {
         const real scale = (real)p->dropout_scale;
         plan->kernels->scale_row(back->grad_output, scale, back->grad_output_copy,
@@ -284,11 +309,10 @@ static void weights_again(const struct back_worker *worker,
     }
 }
 
-// value: (keys, Dv), grad_lanes: (Dv, lanes) -> worker->gradient (keys, lanes): of the scores before
-// the softcap, or of the biased ones (slopes NULL)
-static void score_gradients(const struct back_worker *worker, const struct back_strip *back,
-                            rows_view_t value, const block_t *part, const struct key_run *runs,
-                            int count, const real *slopes)
+// value: (keys, Dv), grad_lanes: (Dv, lanes) -> worker->gradient (keys, lanes): of the weights
+static struct REAL_NAME(attn_gradient)
+    weight_gradients(const struct back_worker *worker, const struct back_strip *back,
+                     rows_view_t value, const block_t *part, const struct key_run *runs, int count)
 {
     const plan_t *plan = &worker->plan;
     const int64_t vector = plan->kernels->vector_lanes;
@@ -307,13 +331,21 @@ static void score_gradients(const struct back_worker *worker, const struct back_
         plan->kernels->tile(&product, runs[r].to - runs[r].from,
                             attn_round_up(runs[r].last, vector) - lane, plan->problem->value_dim);
     }
-    const struct REAL_NAME(attn_gradient) call = {
+    return (struct REAL_NAME(attn_gradient)){
         .weight = drops ? worker->weights : worker->scratch.score,
         .kept = drops ? worker->scratch.score : NULL,
-        .slope = slopes,
         .delta = back->delta,
         .gradient = worker->gradient,
         .row = plan->width,
     };
-    plan->kernels->score_gradient(&call, part->end - part->origin, back->strip.lanes);
+}
+
+// The same of the scores before the softcap, or of the biased ones (slopes NULL).
+static void score_gradients(const struct back_worker *worker, const struct back_strip *back,
+                            rows_view_t value, const block_t *part, const struct key_run *runs,
+                            int count, const real *slopes)
+{
+    struct REAL_NAME(attn_gradient) call = weight_gradients(worker, back, value, part, runs, count);
+    call.slope = slopes;
+    worker->plan.kernels->score_gradient(&call, part->end - part->origin, back->strip.lanes);
 }

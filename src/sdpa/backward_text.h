@@ -17,7 +17,7 @@ static struct row_range piece_rows(const struct attn_sdpa_sequence *sequence,
 static struct row_range rows_after(const plan_t *plan, const struct attn_backward_piece *piece,
                                    const struct row_range *all, const struct row_range *rows);
 static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
-                          const struct row_range *rows);
+                          const struct row_range *rows, bool of_deltas);
 static void ask_for_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                          const struct row_range *rows);
 static struct key_sums open_key_sums(const struct back_worker *worker,
@@ -29,6 +29,8 @@ static void close_key_sums(const struct back_worker *worker,
 static void walk_keys(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                       const struct attn_backward_piece *piece, int64_t strips,
                       const struct row_range *next, const struct key_sums *sums);
+static void store_deltas(const struct back_worker *worker,
+                         const struct attn_sdpa_sequence *sequence, const struct back_strip *back);
 static void store_query_rows(const struct back_worker *worker,
                              const struct attn_sdpa_sequence *sequence,
                              const struct back_strip *back);
@@ -49,6 +51,7 @@ void REAL_NAME(attn_backward_run)(const attn_context *context,
     struct attn_arena arena = {memory, 0};
     struct back_worker worker;
     take_worker(context, problem, &arena, &worker);
+    worker.deltas = piece->deltas;
     const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(problem, piece->sequence);
     const struct key_sums sums = open_key_sums(&worker, &sequence, piece);
     const struct row_range all = piece_rows(&sequence, piece);
@@ -56,10 +59,13 @@ void REAL_NAME(attn_backward_run)(const attn_context *context,
     ask_for_rows(&worker, &sequence, &rows);
     while (rows.row < rows.row_end) {
         const struct row_range next = rows_after(&worker.plan, piece, &all, &rows);
-        const int64_t strips = start_rows(&worker, &sequence, &rows);
+        const int64_t strips = start_rows(&worker, &sequence, &rows, piece->of_deltas);
         walk_keys(&worker, &sequence, piece, strips, &next, &sums);
         for (int64_t s = 0; piece->of_query && s < strips; s++) {
             store_query_rows(&worker, &sequence, &worker.strips[s]);
+        }
+        for (int64_t s = 0; piece->of_deltas && s < strips; s++) {
+            store_deltas(&worker, &sequence, &worker.strips[s]);
         }
         rows = next;
     }
@@ -74,7 +80,7 @@ static struct row_range piece_rows(const struct attn_sdpa_sequence *sequence,
 {
     struct row_range all = {piece->head, piece->row, attn_min(piece->row_end, sequence->query_len)};
     const int64_t key_end = attn_min(piece->key_end, sequence->key_len);
-    if (!piece->of_query && piece->key < key_end) {
+    if (piece->of_keys && !piece->of_query && piece->key < key_end) {
         int64_t first, last, unused;
         attn_sdpa_seeing_rows(sequence, piece->key, &first, &unused);
         attn_sdpa_seeing_rows(sequence, key_end - 1, &unused, &last);
@@ -102,13 +108,17 @@ static struct row_range rows_after(const plan_t *plan, const struct attn_backwar
 }
 
 static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
-                          const struct row_range *rows)
+                          const struct row_range *rows, bool of_deltas)
 {
     const int64_t width = worker->plan.width;
     int64_t strips = 0;
     for (int64_t row = rows->row; row < rows->row_end; row += width) {
         start_back_strip(worker, sequence, rows->head, row, attn_min(width, rows->row_end - row),
-                         &worker->strips[strips++]);
+                         &worker->strips[strips]);
+        if (of_deltas) {
+            memset(worker->strips[strips].delta, 0, sizeof worker->strips[strips].delta);
+        }
+        strips++;
     }
     return strips;
 }
@@ -268,6 +278,13 @@ static void go_back(struct back_worker *worker, const struct attn_sdpa_sequence 
     const int count = cut_runs(&back->strip, part, runs);
     ask(&worker->ahead, worker->ahead.done + 1);
     weights_again(worker, sequence, back, key, part);
+    if (piece->of_deltas) {
+        const struct REAL_NAME(attn_gradient)
+            call = weight_gradients(worker, back, value, part, runs, count);
+        plan->kernels->gradient_sums(&call, back->delta, part->end - part->origin,
+                                     back->strip.lanes);
+        return;
+    }
     if (sums->value) {
         add_to_keys(plan, part, runs, count, worker->scratch.score, back->grad_output, p->value_dim,
                     part->hidden && !back->grad_finite ? ATTN_TILE_HIDDEN_A : ATTN_TILE_ALL,
@@ -338,6 +355,13 @@ static void walk_keys(struct back_worker *worker, const struct attn_sdpa_sequenc
 }
 
 // ---- results ------------------------------------------------------------------------------------
+
+static void store_deltas(const struct back_worker *worker,
+                         const struct attn_sdpa_sequence *sequence, const struct back_strip *back)
+{
+    memcpy(delta_of(worker, sequence, &back->strip), back->delta,
+           (size_t)back->strip.rows * sizeof(real));
+}
 
 static void store_query_rows(const struct back_worker *worker,
                              const struct attn_sdpa_sequence *sequence,
