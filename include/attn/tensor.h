@@ -54,7 +54,8 @@ typedef struct attn_tensor {
 
 // ---- create -------------------------------------------------------------------------------------
 
-// A row-major view of the caller's memory. No checks beyond an assertion; see attn_tensor_check.
+// A row-major view of the caller's memory. Checks nothing: a wrong ndim, size or pointer gives a tensor
+// that attn_tensor_check, and every function that takes one, refuses.
 ATTN_API attn_tensor attn_tensor_wrap(void *data, attn_dtype dtype, int32_t ndim,
                                       const int64_t *shape);
 
@@ -63,7 +64,7 @@ ATTN_API attn_tensor attn_tensor_wrap_const(const void *data, attn_dtype dtype, 
                                             const int64_t *shape);
 
 // Allocates a row-major tensor of zeros from the context's allocator, aligned to 64 bytes. Give it
-// back with attn_tensor_destroy. Errors: INVALID_ARGUMENT, OVERFLOW, OUT_OF_MEMORY.
+// back with attn_tensor_destroy. Errors: INVALID_ARGUMENT, DTYPE, OVERFLOW, OUT_OF_MEMORY.
 ATTN_API attn_status attn_tensor_create(const attn_context *context, attn_dtype dtype, int32_t ndim,
                                         const int64_t *shape, attn_tensor *tensor,
                                         attn_error *error);
@@ -72,22 +73,26 @@ ATTN_API attn_status attn_tensor_create(const attn_context *context, attn_dtype 
 // Takes NULL, and a cleared tensor. Not for views.
 ATTN_API void attn_tensor_destroy(const attn_context *context, attn_tensor *tensor);
 
-// Is this a well-formed tensor: known dtype, 0 <= ndim <= 8, sizes >= 0, element count and byte
-// extent within int64_t, data not NULL unless empty? `name` stands in front of the message.
+// Is this a well-formed tensor: known dtype, 0 <= ndim <= 8, sizes >= 0, data aligned to its elements
+// and not NULL unless empty; element count (a size of 0 counting as 1), byte strides and byte extent
+// within int64_t? `name` stands in front of the message. Errors: INVALID_ARGUMENT, DTYPE, OVERFLOW.
 ATTN_API attn_status attn_tensor_check(const attn_tensor *tensor, const char *name,
                                        attn_error *error);
 
+// Of well-formed tensors.
 ATTN_API int64_t attn_tensor_count(const attn_tensor *tensor);         // number of elements
 ATTN_API bool attn_tensor_is_contiguous(const attn_tensor *tensor);    // row-major without gaps
 ATTN_API bool attn_tensor_same_shape(const attn_tensor *a, const attn_tensor *b);
 
 // ---- views (no copy) ----------------------------------------------------------------------------
+// Errors of all, beside those named: what attn_tensor_check reports of `tensor`; INVALID_ARGUMENT (NULL,
+// a dim, index or size out of range); OVERFLOW. `result` is written on success only and may be `tensor`.
 
 // A new shape over the same elements in row-major order, as torch's view: legal exactly when the
 // strides allow it. One size may be -1 (computed). Otherwise ATTN_ERR_NOT_CONTIGUOUS with
 //   view: tensor of shape [2,6,4,16] with stride [384,16,96,1] is not contiguous; call contiguous
 //   first
-// or ATTN_ERR_SHAPE when the element counts differ. `result` may be `tensor`.
+// or ATTN_ERR_SHAPE when the element counts differ.
 ATTN_API attn_status attn_tensor_view(const attn_tensor *tensor, int32_t ndim, const int64_t *shape,
                                       attn_tensor *result, attn_error *error);
 
@@ -104,7 +109,7 @@ ATTN_API attn_status attn_tensor_slice(const attn_tensor *tensor, int32_t dim, i
 ATTN_API attn_status attn_tensor_select(const attn_tensor *tensor, int32_t dim, int64_t index,
                                         attn_tensor *result, attn_error *error);
 
-// Broadcasts to `shape`: sizes of 1 and missing leading dimensions get stride 0.
+// Broadcasts to `shape`: sizes of 1 and missing leading dimensions get stride 0. Errors: SHAPE.
 ATTN_API attn_status attn_tensor_expand(const attn_tensor *tensor, int32_t ndim,
                                         const int64_t *shape, attn_tensor *result,
                                         attn_error *error);
@@ -140,7 +145,8 @@ ATTN_API attn_status attn_tensor_stack(const attn_context *context, const attn_t
 // Element at `index` (ndim entries) as double; integers and bool are converted. Out of range: NaN.
 ATTN_API double attn_tensor_get(const attn_tensor *tensor, const int64_t *index);
 
-// Sets every element (converted from double). Errors: INVALID_ARGUMENT (read-only).
+// Sets every element (converted from double). Errors: INVALID_ARGUMENT (read-only, or a value that the
+// dtype does not have, as 0.5 in int32).
 ATTN_API attn_status attn_tensor_fill(const attn_tensor *tensor, double value, attn_error *error);
 
 // ---- comparison ---------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 // An executor of plain POSIX threads. The calling thread is worker 0; the others wait for loops,
-// spinning for some tens of microseconds before they
-// sleep.
+// spinning for some tens of microseconds before they sleep.
 //
 // A loop is open while jobs are left to take. A thread joins it only while it is open, and the
 // caller returns when the loop is closed and everyone who joined has left: a thread that wakes up

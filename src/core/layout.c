@@ -129,8 +129,17 @@ static bool disjoint_columns(const attn_tensor *a, const attn_tensor *b, int64_t
     int64_t first_a, first_b, width_a, width_b;
     columns_of(a, pitch, &first_a, &width_a);
     columns_of(b, pitch, &first_b, &width_b);
-    const int64_t from_a_to_b = (first_b - first_a + pitch) % pitch;
+    const int64_t from_a_to_b = first_b < first_a ? first_b - first_a + pitch : first_b - first_a;
     return from_a_to_b >= width_a && pitch - from_a_to_b >= width_b;
+}
+
+void attn_index_at(const attn_tensor *tensor, int64_t position, int64_t index[ATTN_MAX_DIMS])
+{
+    for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
+        const int64_t size = tensor->shape[d] > 0 ? tensor->shape[d] : 1;
+        index[d] = position % size;
+        position /= size;
+    }
 }
 
 bool attn_normalize_dim(int32_t ndim, int32_t *dim)

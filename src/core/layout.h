@@ -21,6 +21,9 @@ bool attn_overlaps_itself(const attn_tensor *tensor);
 // disjoint columns of one matrix count as disjoint where the strides show it).
 bool attn_overlaps(const attn_tensor *a, const attn_tensor *b);
 
+// The index of the element at `position` in logical (row-major) order. All zeros when empty.
+void attn_index_at(const attn_tensor *tensor, int64_t position, int64_t index[ATTN_MAX_DIMS]);
+
 // Turns a negative dim into its positive one; false when out of range.
 bool attn_normalize_dim(int32_t ndim, int32_t *dim);
 

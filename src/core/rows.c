@@ -11,14 +11,12 @@ attn_rows attn_rows_of(const attn_tensor *a, const attn_tensor *b)
     attn_rows rows = {.left = 1, .count = 1};
     int32_t last = -1; // the innermost dimension so far
     for (int32_t d = 0; d < a->ndim; d++) {
-        if (a->shape[d] == 0) { // the other sizes of an empty tensor may have no product
+        const int64_t size = a->shape[d];
+        const int64_t stride_a = a->stride[d], stride_b = b ? b->stride[d] : 0;
+        if (size == 0) {
             rows.left = 0;
             return rows;
         }
-    }
-    for (int32_t d = 0; d < a->ndim; d++) {
-        const int64_t size = a->shape[d];
-        const int64_t stride_a = a->stride[d], stride_b = b ? b->stride[d] : 0;
         if (size == 1) {
             continue;
         }

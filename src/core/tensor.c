@@ -1,6 +1,5 @@
 #include "attn/tensor.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "core/checked.h"
@@ -37,7 +36,6 @@ const char *attn_dtype_name(attn_dtype dtype)
 
 attn_tensor attn_tensor_wrap(void *data, attn_dtype dtype, int32_t ndim, const int64_t *shape)
 {
-    assert(ndim >= 0 && ndim <= ATTN_MAX_DIMS);
     attn_tensor tensor = {.data = data, .dtype = dtype, .ndim = ndim};
     const int32_t dims = ndim < ATTN_MAX_DIMS ? ndim : ATTN_MAX_DIMS;
     for (int32_t d = 0; d < dims; d++) {
@@ -83,12 +81,7 @@ attn_status attn_tensor_create(const attn_context *context, attn_dtype dtype, in
     const int64_t count = attn_tensor_count(&created);
     created.data = NULL;
     if (count > 0) {
-        size_t bytes;
-        if (!attn_checked_add_size((size_t)count * attn_dtype_size(dtype), sizeof(struct header),
-                                   &bytes)) {
-            return attn_fail(error, ATTN_ERR_OVERFLOW, "tensor_create: shape %s is too large",
-                             attn_shape_text(&created).text);
-        }
+        const size_t bytes = (size_t)count * attn_dtype_size(dtype) + sizeof(struct header);
         struct header *header = attn_allocate(context, bytes);
         if (!header) {
             return attn_fail(error, ATTN_ERR_OUT_OF_MEMORY,
@@ -143,37 +136,37 @@ attn_status attn_tensor_check(const attn_tensor *tensor, const char *name, attn_
         }
         empty = empty || tensor->shape[d] == 0;
     }
-    if (empty) {
-        return ATTN_OK;
-    }
-    if (!tensor->data) {
+    if (!empty && !tensor->data) {
         return attn_fail(error, invalid, "%s: data of a tensor of shape %s is NULL", name,
                          attn_shape_text(tensor).text);
     }
-    if ((uintptr_t)tensor->data % size) {
+    if (!empty && (uintptr_t)tensor->data % size) {
         return attn_fail(error, invalid, "%s: data is not aligned to its %zu-byte elements", name,
                          size);
     }
     return check_extent(tensor, name, error);
 }
 
-// Do the number of elements and the byte offsets of the first and last one fit in int64_t, and do
-// they stay inside the address space?
+// Do the number of elements, every stride in bytes, and the byte offsets of the first and last
+// element fit in int64_t? A size of 0 counts as 1, and a stride over a single entry counts too, so
+// that whoever computes with them need not ask first.
 static attn_status check_extent(const attn_tensor *tensor, const char *name, attn_error *error)
 {
     const int64_t size = (int64_t)attn_dtype_size(tensor->dtype);
     int64_t count = size, below = 0, above = size; // in bytes
     bool fits = true;
     for (int32_t d = 0; d < tensor->ndim && fits; d++) {
-        int64_t extent;
-        fits = attn_checked_mul(count, tensor->shape[d], &count) &&
-               attn_checked_mul(tensor->shape[d] - 1, tensor->stride[d], &extent) &&
-               attn_checked_mul(extent, size, &extent) &&
+        const int64_t entries = tensor->shape[d] > 0 ? tensor->shape[d] : 1;
+        int64_t step, extent;
+        fits = attn_checked_mul(count, entries, &count) &&
+               attn_checked_mul(tensor->stride[d], size, &step) && step != INT64_MIN &&
+               attn_checked_mul(entries - 1, step, &extent) &&
                (extent < 0 ? attn_checked_add(below, extent, &below)
                            : attn_checked_add(above, extent, &above));
     }
     int64_t width;
-    if (!fits || below == INT64_MIN || !attn_checked_add(above, -below, &width)) {
+    if (!fits || count == INT64_MAX || below == INT64_MIN ||
+        !attn_checked_add(above, -below, &width)) {
         return attn_fail(error, ATTN_ERR_OVERFLOW, "%s: shape %s with stride %s is too large", name,
                          attn_shape_text(tensor).text, attn_stride_text(tensor).text);
     }
@@ -190,7 +183,7 @@ int64_t attn_tensor_count(const attn_tensor *tensor)
         }
         fits = fits && attn_checked_mul(count, tensor->shape[d], &count);
     }
-    return fits ? count : INT64_MAX; // the latter for no well-formed tensor
+    return fits ? count : INT64_MAX; // which no well-formed tensor has
 }
 
 bool attn_tensor_is_contiguous(const attn_tensor *tensor)

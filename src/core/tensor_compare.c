@@ -4,6 +4,7 @@
 #include "core/element.h"
 #include "core/error.h"
 #include "core/half.h"
+#include "core/layout.h"
 #include "core/rows.h"
 #include "core/text.h"
 
@@ -21,7 +22,6 @@ static struct pair compare_floats(attn_dtype actual_dtype, const void *actual,
                                   attn_dtype expected_dtype, const void *expected);
 static struct pair compare_integers(attn_dtype dtype, const void *actual, const void *expected);
 static bool account(attn_comparison *found, const struct pair *pair, bool differs, double worst);
-static void index_of(const attn_tensor *tensor, int64_t position, int64_t *index);
 
 attn_status attn_tensor_compare(const attn_tensor *actual, const attn_tensor *expected,
                                 double absolute, double relative, attn_comparison *comparison,
@@ -57,7 +57,7 @@ attn_status attn_tensor_compare(const attn_tensor *actual, const attn_tensor *ex
         }
     }
     found.count = position;
-    index_of(actual, worst_position, found.worst);
+    attn_index_at(actual, worst_position, found.worst);
     *comparison = found;
     return ATTN_OK;
 }
@@ -180,13 +180,4 @@ static struct pair compare_integers(attn_dtype dtype, const void *actual, const 
         .finite = true,
         .equal_bits = memcmp(actual, expected, attn_dtype_size(dtype)) == 0,
     };
-}
-
-static void index_of(const attn_tensor *tensor, int64_t position, int64_t *index)
-{
-    for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
-        const int64_t size = tensor->shape[d] > 0 ? tensor->shape[d] : 1;
-        index[d] = position % size;
-        position /= size;
-    }
 }

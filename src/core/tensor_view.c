@@ -79,7 +79,8 @@ static attn_status resolve_shape(const char *name, const attn_tensor *tensor, in
                          attn_dims_as_text(ndim, shape).text, count, attn_shape_text(tensor).text);
     }
     attn_row_major(ndim, viewed->shape, viewed->stride);
-    return ATTN_OK;
+    return attn_tensor_check(viewed, name,
+                             error); // the other sizes of an empty one may be anything
 }
 
 // The new strides, where there are any. The old dimensions fall into runs that are evenly spaced in

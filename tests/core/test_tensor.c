@@ -137,13 +137,23 @@ static void sizes_that_wrap_are_refused(void **state)
     assert_int_equal(attn_tensor_check(&tensor, "x", &error), ATTN_ERR_OVERFLOW);
     tensor.shape[0] = 2; // one step, to INT64_MIN: the width does not fit
     assert_int_equal(attn_tensor_check(&tensor, "x", &error), ATTN_ERR_OVERFLOW);
-    tensor.shape[0] = 1; // never stepped along
+    tensor.shape[0] = 1; // never stepped along, but a stride in bytes must be computable
+    assert_int_equal(attn_tensor_check(&tensor, "x", &error), ATTN_ERR_OVERFLOW);
+    tensor.stride[0] = half;
     ASSERT_OK(attn_tensor_check(&tensor, "x", &error));
+    tensor.dtype = ATTN_F32;
+    assert_int_equal(attn_tensor_check(&tensor, "x", &error), ATTN_ERR_OVERFLOW);
+    tensor.dtype = ATTN_U8;
     tensor.shape[0] = 1 << 20; // many elements at one place
     tensor.stride[0] = tensor.stride[1] = 0;
     ASSERT_OK(attn_tensor_check(&tensor, "x", &error));
-    // No elements: the other sizes do not matter.
+    tensor = attn_tensor_wrap(values, ATTN_U8, 1, (const int64_t[]){INT64_MAX});
+    tensor.stride[0] = 0;
+    assert_int_equal(attn_tensor_check(&tensor, "x", &error), ATTN_ERR_OVERFLOW);
+    // No elements: the product of the other sizes must fit all the same.
     tensor = attn_tensor_wrap(NULL, ATTN_F32, 3, (const int64_t[]){half, half, 0});
+    assert_int_equal(attn_tensor_check(&tensor, "x", &error), ATTN_ERR_OVERFLOW);
+    tensor = attn_tensor_wrap(NULL, ATTN_U8, 2, (const int64_t[]){half, 0});
     ASSERT_OK(attn_tensor_check(&tensor, "x", &error));
     assert_int_equal(attn_tensor_count(&tensor), 0);
 }

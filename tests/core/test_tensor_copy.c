@@ -335,8 +335,8 @@ static void wrong_parts_are_refused(void **state)
                  "stack: a new dim 0 is out of range for shape [1,1,1,1,1,1,1,1]",
                  attn_tensor_stack(context, &full, 1, 0, &result, &error));
     const attn_tensor huge[] = {
-        attn_tensor_wrap(NULL, ATTN_F32, 2, (const int64_t[]){INT64_MAX, 0}),
-        attn_tensor_wrap(NULL, ATTN_F32, 2, (const int64_t[]){INT64_MAX, 0}),
+        attn_tensor_wrap(NULL, ATTN_U8, 2, (const int64_t[]){INT64_MAX - 1, 0}),
+        attn_tensor_wrap(NULL, ATTN_U8, 2, (const int64_t[]){INT64_MAX - 1, 0}),
     };
     ASSERT_FAILS(ATTN_ERR_OVERFLOW, "cat: the size along dim 0 is too large",
                  attn_tensor_cat(context, huge, 2, 0, &result, &error));

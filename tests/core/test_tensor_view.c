@@ -197,6 +197,12 @@ static void wrong_view_shapes_are_refused(void **state)
     const int64_t huge = INT64_C(1) << 40;
     assert_int_equal(attn_tensor_view(&x, 2, (const int64_t[]){huge, huge}, &viewed, &error),
                      ATTN_ERR_SHAPE);
+    const attn_tensor empty = wrap(1, (const int64_t[]){0});
+    assert_int_equal(attn_tensor_view(&empty, 3, (const int64_t[]){huge, huge, 0}, &viewed, &error),
+                     ATTN_ERR_OVERFLOW);
+    assert_int_equal(
+        attn_tensor_expand(&empty, 3, (const int64_t[]){huge, huge, 0}, &viewed, &error),
+        ATTN_ERR_OVERFLOW);
 }
 
 // ---- transpose, slice, select, expand -----------------------------------------------------------
