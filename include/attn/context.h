@@ -67,6 +67,7 @@ ATTN_API int32_t attn_available_cpus(void);
 typedef enum attn_log_level { ATTN_LOG_DEBUG = 0, ATTN_LOG_INFO, ATTN_LOG_WARNING } attn_log_level;
 
 // Receives one line without a newline; valid only during the call. Must be callable from any thread.
+// The library says one thing, at level DEBUG when a context was created: "context: tier avx2, 4 workers".
 typedef struct attn_logger {
     void *state;
     void (*log)(void *state, attn_log_level level, const char *text);

@@ -1,5 +1,6 @@
 #include "core/context.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static void *default_allocate(void *state, size_t size, size_t alignment);
 static void default_release(void *state, void *memory, size_t size, size_t alignment);
 static attn_status check_config(const attn_context_config *config, attn_error *error);
 static attn_status resolve_tier(attn_tier *tier, attn_error *error);
+static void log_created(const attn_context *context);
 
 void attn_context_config_init(attn_context_config *config)
 {
@@ -54,8 +56,19 @@ attn_status attn_context_create(const attn_context_config *config, attn_context 
         .logger = config->logger,
         .tier = tier,
     };
+    log_created(created);
     *context = created;
     return ATTN_OK;
+}
+
+static void log_created(const attn_context *context)
+{
+    if (context->logger.log) {
+        char text[80];
+        snprintf(text, sizeof text, "context: tier %s, %d workers", attn_tier_name(context->tier),
+                 context->executor.workers);
+        context->logger.log(context->logger.state, ATTN_LOG_DEBUG, text);
+    }
 }
 
 void attn_context_destroy(attn_context *context)

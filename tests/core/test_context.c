@@ -22,6 +22,27 @@ static void the_defaults_make_a_serial_context(void **state)
     attn_context_destroy(NULL);
 }
 
+static void keep_line(void *state, attn_log_level level, const char *text)
+{
+    assert_int_equal(level, ATTN_LOG_DEBUG);
+    snprintf(state, 80, "%s", text);
+}
+
+static void the_logger_hears_of_the_tier(void **state)
+{
+    (void)state;
+    char line[80] = "";
+    attn_context_config config;
+    attn_context_config_init(&config);
+    config.logger = (attn_logger){line, keep_line};
+    config.tier = ATTN_TIER_PORTABLE;
+    attn_context *context = NULL;
+    attn_error error;
+    ASSERT_OK(attn_context_create(&config, &context, &error));
+    assert_string_equal(line, "context: tier portable, 1 workers");
+    attn_context_destroy(context);
+}
+
 static void memory_is_aligned_and_counted(void **state)
 {
     (void)state;
@@ -239,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults_make_a_serial_context),
+        cmocka_unit_test(the_logger_hears_of_the_tier),
         cmocka_unit_test(memory_is_aligned_and_counted),
         cmocka_unit_test(the_default_allocator_takes_any_size),
         cmocka_unit_test(a_failed_allocation_makes_no_context),
