@@ -11,7 +11,9 @@
 //   attn_var context = attn_matmul(weights, value);
 //   if (attn_tape_status(tape) != ATTN_OK) puts(attn_tape_error(tape)->text);
 //
-// A NULL tape counts as failed, and its ops return ATTN_NO_VAR.
+// A NULL tape counts as failed, and its ops return ATTN_NO_VAR. What an op may report: SHAPE, DTYPE,
+// INVALID_ARGUMENT, STATE (a stale var, or one of another tape), NOT_CONTIGUOUS (view), OVERLAP (borrow),
+// OVERFLOW, OUT_OF_MEMORY.
 //
 // Binary ops broadcast as torch does. Dims may be negative (from the end). Shapes in the comments:
 // `...` is any number of leading dims. All vars of an op have one dtype, float32 or float64.

@@ -1,9 +1,7 @@
 #include "modules/dropout.h"
 
-#include <string.h>
-
-#include "core/checked.h"
 #include "core/element.h"
+#include "tape/ops/ops.h"
 #include "tape/tape.h"
 
 static bool draw_keep_bits(const attn_module *module, const attn_module_call *call,
@@ -35,7 +33,6 @@ bool attn_describe_dropout(const attn_module *module, const attn_module_call *ca
     return true;
 }
 
-// One row is drawn into bytes, then packed: a whole mask of bytes never exists.
 static bool draw_keep_bits(const attn_module *module, const attn_module_call *call,
                            attn_weights_shape shape, attn_sdpa_desc *desc)
 {
@@ -50,35 +47,18 @@ static bool draw_keep_bits(const attn_module *module, const attn_module_call *ca
         return false;
     }
     const int64_t row_bytes = shape.keys / 8 + (shape.keys % 8 != 0);
-    int64_t rows, bytes;
-    if (!attn_checked_mul(shape.batch, shape.heads, &rows) ||
-        !attn_checked_mul(rows, shape.queries, &rows) ||
-        !attn_checked_mul(rows, row_bytes, &bytes)) {
-        return attn_module_fail(module, call->input, ATTN_ERR_OVERFLOW,
-                                "the dropout mask has too many elements");
-    }
+    const int64_t sizes[] = {shape.batch, shape.heads, shape.queries, row_bytes};
     attn_tensor *keep = attn_tape_allocate(tape, kind, 1, sizeof *keep);
-    uint8_t *bits = attn_tape_allocate(tape, kind, bytes, 1);
-    uint8_t *row = attn_tape_allocate(tape, kind, shape.keys, 1);
-    if (!keep || !bits || !row) {
+    if (!keep || !attn_tape_tensor(tape, kind, ATTN_U8, 4, sizes, keep)) {
         return false;
     }
-    *keep = attn_tensor_wrap(bits, ATTN_U8, 4,
-                             (int64_t[]){shape.batch, shape.heads, shape.queries, row_bytes});
+    attn_error error;
+    if (attn_tape_draw_bits(call->generator, desc->dropout_p, keep, shape.keys, &error) !=
+        ATTN_OK) {
+        return attn_module_fail(module, call->input, error.status, "%s", error.text);
+    }
     desc->dropout = ATTN_DROPOUT_KEEP;
     desc->dropout_keep = keep;
-
-    memset(bits, 0, (size_t)bytes);
-    const attn_tensor drawn = attn_tensor_wrap(row, ATTN_U8, 1, &shape.keys);
-    for (int64_t i = 0; i < rows; i++, bits += row_bytes) {
-        attn_error error;
-        if (attn_dropout_mask(call->generator, desc->dropout_p, &drawn, &error) != ATTN_OK) {
-            return attn_module_fail(module, call->input, error.status, "%s", error.text);
-        }
-        for (int64_t key = 0; key < shape.keys; key++) {
-            bits[key / 8] = (uint8_t)(bits[key / 8] | row[key] << key % 8);
-        }
-    }
     return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/layout.h"
 #include "tape/tape.h"
 
 // What one check works on. `points` are copies of the inputs, whose elements are moved one at a time.
@@ -55,9 +56,16 @@ static attn_status check_arguments(const attn_context *context, attn_scalar_func
                                    const attn_tensor *inputs, int64_t count, double step,
                                    const attn_gradcheck_report *report, attn_error *error)
 {
-    if (!context || !function || !report || count < 0 || (count > 0 && !inputs)) {
+    if (!context || !function || !report || (count > 0 && !inputs)) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "gradcheck: %s is NULL",
+                         !context    ? "context"
+                         : !function ? "function"
+                         : !report   ? "report"
+                                     : "inputs");
+    }
+    if (count < 0) {
         return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
-                         "gradcheck: context, function, inputs and report must be given");
+                         "gradcheck: count (%lld) must not be negative", (long long)count);
     }
     if (!(step > 0 && step < 1)) {
         return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "gradcheck: step (%g) must be in (0, 1)",
@@ -230,11 +238,7 @@ static attn_status compare(struct check *check, double step, double tolerance, d
                 report->analytic = analytic;
                 report->numeric = numeric;
                 report->error = off;
-                int64_t rest = n;
-                for (int32_t d = point->ndim - 1; d >= 0; d--) {
-                    report->index[d] = rest % point->shape[d];
-                    rest /= point->shape[d];
-                }
+                attn_index_at(point, n, report->index);
             }
             report->checked++;
         }

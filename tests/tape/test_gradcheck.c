@@ -102,9 +102,10 @@ static void refusals(void **state)
                             attn_tensor_wrap(numbers, ATTN_F64, SHAPE(2, 3))};
     attn_gradcheck_report r = {.checked = -1};
     attn_error error;
-    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT,
-                 "gradcheck: context, function, inputs and report must be given",
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "gradcheck: function is NULL",
                  attn_gradcheck(f->context, NULL, "", inputs, 2, 1e-3, 1, 1, &r, &error));
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "gradcheck: count (-2) must not be negative",
+                 attn_gradcheck(f->context, function, "", inputs, -2, 1e-3, 1, 1, &r, &error));
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "gradcheck: step (0) must be in (0, 1)",
                  attn_gradcheck(f->context, function, "", inputs, 2, 0, 1, 1, &r, &error));
     ASSERT_FAILS(ATTN_ERR_STATE, "gradcheck: the function's result is absent",

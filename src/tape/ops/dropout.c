@@ -6,8 +6,6 @@
 #include "tape/rows.h"
 #include "tape/tape.h"
 
-static bool draw_bits(attn_generator *generator, double p, const attn_tensor *bits, int64_t columns,
-                      attn_error *error);
 static double survivor_scale(attn_dtype dtype, double p);
 
 attn_var attn_dropout(attn_var a, double p, bool training, attn_generator *generator)
@@ -41,7 +39,7 @@ attn_var attn_dropout(attn_var a, double p, bool training, attn_generator *gener
     attn_generator_state before;
     attn_generator_save(generator, &before);
     attn_error error;
-    if (!draw_bits(generator, p, &bits, columns, &error)) {
+    if (attn_tape_draw_bits(generator, p, &bits, columns, &error) != ATTN_OK) {
         return attn_tape_pass_on(tape, &error);
     }
     const attn_var y = attn_tape_keep_bits(a, &bits, survivor_scale(x->dtype, p));
@@ -57,9 +55,9 @@ static double survivor_scale(attn_dtype dtype, double p)
     return dtype == ATTN_F32 ? (double)(1.0F / (float)(1 - p)) : 1 / (1 - p);
 }
 
-// Draws the mask in row-major order, a piece of a row at a time.
-static bool draw_bits(attn_generator *generator, double p, const attn_tensor *bits, int64_t columns,
-                      attn_error *error)
+// A piece of a row at a time: a whole mask of bytes never exists.
+attn_status attn_tape_draw_bits(attn_generator *generator, double p, const attn_tensor *bits,
+                                int64_t columns, attn_error *error)
 {
     enum { PIECE = 1024 };
     const int64_t row_bytes = columns / 8 + (columns % 8 != 0);
@@ -71,15 +69,16 @@ static bool draw_bits(attn_generator *generator, double p, const attn_tensor *bi
             const int64_t count = columns - done < PIECE ? columns - done : PIECE;
             uint8_t keep[PIECE];
             const attn_tensor piece = attn_tensor_wrap(keep, ATTN_U8, 1, &count);
-            if (attn_dropout_mask(generator, p, &piece, error) != ATTN_OK) {
-                return false;
+            const attn_status status = attn_dropout_mask(generator, p, &piece, error);
+            if (status != ATTN_OK) {
+                return status;
             }
             for (int64_t i = 0; i < count; i++) {
                 row[(done + i) / 8] |= (uint8_t)(keep[i] << (done + i) % 8);
             }
         }
     }
-    return true;
+    return ATTN_OK;
 }
 
 // ---- the mask as an op --------------------------------------------------------------------------

@@ -31,8 +31,9 @@ attn_var attn_cross_entropy(attn_var logits, const attn_tensor *targets)
     attn_tensor indices = *chosen;
     indices.shape[indices.ndim] = 1;
     indices.stride[indices.ndim++] = 1;
-    const attn_var log_weights = attn_log_softmax(logits, -1);
-    return attn_scale(attn_mean_all(attn_tape_pick(log_weights, last, &indices)), -1);
+    const attn_var log_probabilities = attn_log_softmax(logits, -1);
+    const attn_var of_targets = attn_tape_pick(log_probabilities, last, &indices);
+    return attn_scale(attn_mean_all(of_targets), -1);
 }
 
 // a and b of one shape -> ()

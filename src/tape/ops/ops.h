@@ -7,6 +7,9 @@
 
 #include "attn/tape.h"
 
+// Turns a negative dim of `a` into its positive one; false after failing the tape.
+bool attn_tape_dim(attn_tape *tape, const char *op, attn_var a, int32_t *dim);
+
 // The shape that all of the vars broadcast to; false after failing the tape.
 typedef struct attn_tape_shape {
     int32_t ndim;
@@ -40,6 +43,11 @@ attn_var attn_tape_pick(attn_var a, int32_t dim, const attn_tensor *indices);
 // Multiplies by `scale` where the bit is set and by 0 elsewhere: bit j % 8 of byte j / 8 of a row
 // belongs to element j of the last dim. `bits` (uint8) lies in the arena and broadcasts by stride 0.
 attn_var attn_tape_keep_bits(attn_var a, const attn_tensor *bits, double scale);
+
+// Draws such bits from torch's stream, in row-major order: 1 with probability 1 - p for each of the
+// `columns` elements of a row. `bits` is row-major, its rows padded to whole bytes.
+attn_status attn_tape_draw_bits(attn_generator *generator, double p, const attn_tensor *bits,
+                                int64_t columns, attn_error *error);
 
 // Copies integers (int32 or int64) to int64 in the arena, checking 0 <= index < limit. NULL after
 // failing the tape.

@@ -2,7 +2,6 @@
 // its opposite, which puts the gradient where the element came from.
 #include <string.h>
 
-#include "core/layout.h"
 #include "core/text.h"
 #include "tape/loop.h"
 #include "tape/ops/ops.h"
@@ -77,15 +76,10 @@ static attn_var place(attn_var a, const struct picked *picked)
 attn_var attn_max(attn_var a, int32_t dim, bool keep_dim)
 {
     attn_tape *tape;
-    if (!attn_tape_enter("max", &a, 1, &tape)) {
+    if (!attn_tape_enter("max", &a, 1, &tape) || !attn_tape_dim(tape, "max", a, &dim)) {
         return attn_tape_failed(tape);
     }
     const attn_tensor *const x = attn_tape_value(a);
-    if (!attn_normalize_dim(x->ndim, &dim)) {
-        attn_tape_raise(tape, ATTN_ERR_INVALID_ARGUMENT, "max: dim %d is out of range for shape %s",
-                        dim, attn_shape_text(x).text);
-        return attn_tape_failed(tape);
-    }
     attn_tensor indices = *x, y;
     indices.shape[dim] = 1;
     if (x->shape[dim] == 0 && attn_tensor_count(&indices) > 0) {

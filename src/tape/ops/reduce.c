@@ -4,7 +4,6 @@
 
 #include "core/element.h"
 #include "core/layout.h"
-#include "core/text.h"
 #include "tape/loop.h"
 #include "tape/ops/ops.h"
 #include "tape/rows.h"
@@ -89,15 +88,10 @@ attn_var attn_tape_sum_to_like(attn_var a, attn_var like)
 static attn_var reduce_dim(const attn_tape_op *op, attn_var a, int32_t dim, bool keep_dim)
 {
     attn_tape *tape;
-    if (!attn_tape_enter(op->name, &a, 1, &tape)) {
+    if (!attn_tape_enter(op->name, &a, 1, &tape) || !attn_tape_dim(tape, op->name, a, &dim)) {
         return attn_tape_failed(tape);
     }
     const attn_tensor *const x = attn_tape_value(a);
-    if (!attn_normalize_dim(x->ndim, &dim)) {
-        attn_tape_raise(tape, ATTN_ERR_INVALID_ARGUMENT, "%s: dim %d is out of range for shape %s",
-                        op->name, dim, attn_shape_text(x).text);
-        return attn_tape_failed(tape);
-    }
     bool reduced[ATTN_MAX_DIMS] = {false};
     int64_t shape[ATTN_MAX_DIMS];
     int32_t ndim = 0;

@@ -2,7 +2,6 @@
 // stack are in join.c.
 #include <string.h>
 
-#include "core/checked.h"
 #include "core/layout.h"
 #include "core/text.h"
 #include "tape/loop.h"
@@ -61,11 +60,7 @@ attn_var attn_tape_as_matrix(attn_var a)
     const attn_tensor *const x = attn_tape_value(a);
     int64_t shape[2] = {1, x->shape[x->ndim - 1]};
     for (int32_t d = 0; d < x->ndim - 1; d++) {
-        if (!attn_checked_mul(shape[0], x->shape[d], &shape[0])) {
-            attn_tape_raise(tape, ATTN_ERR_OVERFLOW, "reshape: shape %s has too many rows",
-                            attn_shape_text(x).text);
-            return attn_tape_failed(tape);
-        }
+        shape[0] *= x->shape[d];
     }
     return attn_tape_reshape(a, 2, shape);
 }
@@ -82,6 +77,17 @@ attn_var attn_tape_insert_dim(attn_var a, int32_t dim)
         shape[d] = d < dim ? x->shape[d] : (d == dim ? 1 : x->shape[d - 1]);
     }
     return attn_view(a, x->ndim + 1, shape);
+}
+
+bool attn_tape_dim(attn_tape *tape, const char *op, attn_var a, int32_t *dim)
+{
+    const attn_tensor *const x = attn_tape_value(a);
+    if (!attn_normalize_dim(x->ndim, dim)) {
+        attn_tape_raise(tape, ATTN_ERR_INVALID_ARGUMENT, "%s: dim %d is out of range for shape %s",
+                        op, *dim, attn_shape_text(x).text);
+        return false;
+    }
+    return true;
 }
 
 // ---- transpose ----------------------------------------------------------------------------------

@@ -2,9 +2,8 @@
 //
 // A row of nothing but -inf has no softmax: it is NaN, as torch's. (The fused attention defines a
 // row that sees nothing as zeros instead.)
-#include "core/layout.h"
-#include "core/text.h"
 #include "tape/loop.h"
+#include "tape/ops/ops.h"
 #include "tape/rows.h"
 #include "tape/tape.h"
 
@@ -45,15 +44,10 @@ attn_var attn_log_softmax(attn_var a, int32_t dim)
 static attn_var along_dim(const attn_tape_op *op, attn_row_kind kind, attn_var a, int32_t dim)
 {
     attn_tape *tape;
-    if (!attn_tape_enter(op->name, &a, 1, &tape)) {
+    if (!attn_tape_enter(op->name, &a, 1, &tape) || !attn_tape_dim(tape, op->name, a, &dim)) {
         return attn_tape_failed(tape);
     }
     const attn_tensor *const x = attn_tape_value(a);
-    if (!attn_normalize_dim(x->ndim, &dim)) {
-        attn_tape_raise(tape, ATTN_ERR_INVALID_ARGUMENT, "%s: dim %d is out of range for shape %s",
-                        op->name, dim, attn_shape_text(x).text);
-        return attn_tape_failed(tape);
-    }
     attn_tensor y;
     if (!attn_tape_tensor(tape, op->name, x->dtype, x->ndim, x->shape, &y)) {
         return attn_tape_failed(tape);
