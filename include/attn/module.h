@@ -50,8 +50,8 @@ typedef struct attn_attention_config {
     attn_dtype dtype;   // float32 (default) or float64
 
     int64_t d_in; // size of an input vector
-    int64_t
-        d_out; // V1, V2, causal: of an output vector; wrapper: of each head's; multi-head: of all
+    // V1, V2, causal: size of an output vector; wrapper: of each head's; multi-head: of all heads'.
+    int64_t d_out;
     bool qkv_bias; // V2 and later; default false
 
     // CausalAttention and later.
@@ -81,7 +81,8 @@ typedef struct attn_attention_config {
 ATTN_API void attn_attention_config_init(attn_attention_config *config);
 
 // `generator` supplies the initial parameters (NULL: they are zero). It is borrowed for the call
-// only; a failed call draws nothing from it. Norm weights are one at first. Errors: INVALID_ARGUMENT (the text names the field), OVERFLOW, OUT_OF_MEMORY.
+// only; a failed call draws nothing from it. Norm weights are one at first. Errors: INVALID_ARGUMENT
+// (the text names the field), OVERFLOW, OUT_OF_MEMORY.
 ATTN_API attn_status attn_linear_create(const attn_context *context, int64_t in_features,
                                         int64_t out_features, bool bias, attn_dtype dtype,
                                         attn_generator *generator, attn_module **module,
@@ -135,7 +136,9 @@ typedef struct attn_module_call {
 ATTN_API void attn_module_call_init(attn_module_call *call);
 
 // Runs the module on the input's tape. The result has the input's rank. Errors are the tape's
-// (sticky): SHAPE, INVALID_ARGUMENT (T > context_length names both), STATE.
+// (sticky): SHAPE, DTYPE, INVALID_ARGUMENT (T > context_length names both), STATE, OVERFLOW,
+// OUT_OF_MEMORY. A failed forward leaves the generator and the number of dropout calls as they were;
+// a NULL module, a NULL call or an absent input gives ATTN_NO_VAR.
 ATTN_API attn_var attn_module_forward(attn_module *module, const attn_module_call *call);
 
 // The same for the common case: only an input.
@@ -174,7 +177,7 @@ ATTN_API void attn_module_zero_grad(attn_module *module);
 
 // Buffers: constants with a name that are saved with the module but not trained ("mask": float32
 // (context_length, context_length), 1 above the diagonal). A buffer is materialised into `out` only
-// when asked for. Errors: NOT_FOUND, SHAPE, DTYPE.
+// when asked for. Errors: NOT_FOUND, SHAPE, DTYPE, OVERLAP, INVALID_ARGUMENT (read-only).
 ATTN_API int64_t attn_module_buffer_count(const attn_module *module);
 ATTN_API const char *attn_module_buffer_name(const attn_module *module, int64_t index);
 ATTN_API attn_status attn_module_buffer_shape(const attn_module *module, const char *name,
@@ -192,7 +195,8 @@ typedef struct attn_named_tensor {
 // Copies `count` named tensors into the module's parameters (floating dtypes are converted). Strict:
 // a missing, unknown, twice given or wrongly shaped name is an error that lists it, and nothing is
 // written. Buffers of the module by their right shape are accepted and ignored. With
-// ignore_unknown, unknown names are skipped. Errors: NOT_FOUND, SHAPE, DTYPE, INVALID_ARGUMENT.
+// ignore_unknown, unknown names are skipped. Errors: NOT_FOUND, SHAPE, DTYPE, INVALID_ARGUMENT, OVERLAP
+// (a tensor in the memory of the module's parameters).
 ATTN_API attn_status attn_module_load_state(attn_module *module, const attn_named_tensor *tensors,
                                             int64_t count, bool ignore_unknown, attn_error *error);
 

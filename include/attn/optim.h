@@ -105,9 +105,10 @@ ATTN_API void attn_optimizer_destroy(attn_optimizer *optimizer); // takes NULL
 
 // Adds one parameter, or every parameter of a module in its order, with names that begin with
 // `prefix` ("" or "encoder."). The parameter (float32 or float64, contiguous) and the module must
-// outlive the optimizer. On failure nothing is added. Errors: INVALID_ARGUMENT (a name or parameter
-// that is there already, a read-only tensor), SHAPE, DTYPE, NOT_CONTIGUOUS, STATE (after the first
-// step; a module of another context), OUT_OF_MEMORY.
+// outlive the optimizer, and the parameter's tensors stay where and what they are. On failure nothing
+// is added. Errors: INVALID_ARGUMENT (a name or parameter that is there already, a read-only tensor),
+// SHAPE, DTYPE, NOT_CONTIGUOUS, OVERLAP (value and gradient), STATE (after the first step; a module of
+// another context), OUT_OF_MEMORY.
 ATTN_API attn_status attn_optimizer_add_parameter(attn_optimizer *optimizer, const char *name,
                                                   attn_parameter *parameter, attn_error *error);
 ATTN_API attn_status attn_optimizer_add_module(attn_optimizer *optimizer, const char *prefix,
@@ -124,8 +125,8 @@ ATTN_API void attn_optimizer_zero_grad(attn_optimizer *optimizer);
 // decays and follows its momentum) and touches it.
 ATTN_API void attn_optimizer_step(attn_optimizer *optimizer);
 
-// Steps taken; the learning rate of the next step; and a new base rate for the steps to come (a
-// negative one is ignored).
+// Steps taken; the learning rate of the next step; and a new base rate for the steps to come (one that
+// is negative or not finite is ignored).
 ATTN_API int64_t attn_optimizer_steps(const attn_optimizer *optimizer);
 ATTN_API double attn_optimizer_rate(const attn_optimizer *optimizer);
 ATTN_API void attn_optimizer_set_learning_rate(attn_optimizer *optimizer, double learning_rate);
@@ -169,7 +170,7 @@ ATTN_API void attn_optimizer_moments(const attn_optimizer *optimizer, attn_named
 
 // Puts the optimizer at `steps` steps with these moments: all of them, each once, with the right shape
 // and dtype, or nothing is changed. The config stays the caller's. Errors: NOT_FOUND, SHAPE, DTYPE,
-// INVALID_ARGUMENT.
+// INVALID_ARGUMENT, OVERLAP (tensors in the optimizer's own memory).
 ATTN_API attn_status attn_optimizer_restore(attn_optimizer *optimizer, int64_t steps,
                                             const attn_named_tensor *tensors, int64_t count,
                                             attn_error *error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "modules/module.h"
 
 static attn_status check_shared(const attn_attention_config *config, const char *kind,
@@ -272,8 +273,6 @@ static bool check_input(const attn_module *module, const attn_module_call *call)
     if (input.dtype == ATTN_DTYPE_NONE) { // stale: the tape has failed
         return false;
     }
-    char shape[160];
-    attn_tensor_format_shape(&input, shape, sizeof shape);
     if (input.dtype != module->config.dtype) {
         return attn_module_fail(module, call->input, ATTN_ERR_DTYPE,
                                 "the input is %s, the module %s", attn_dtype_name(input.dtype),
@@ -281,12 +280,13 @@ static bool check_input(const attn_module *module, const attn_module_call *call)
     }
     if (input.ndim != 2 && input.ndim != 3) {
         return attn_module_fail(module, call->input, ATTN_ERR_SHAPE,
-                                "input %s must be (T, d_in) or (B, T, d_in)", shape);
+                                "input %s must be (T, d_in) or (B, T, d_in)",
+                                attn_shape_text(&input).text);
     }
     if (input.shape[input.ndim - 1] != module->config.d_in) {
         return attn_module_fail(module, call->input, ATTN_ERR_SHAPE,
-                                "input %s must end in d_in (%" PRId64 ")", shape,
-                                module->config.d_in);
+                                "input %s must end in d_in (%" PRId64 ")",
+                                attn_shape_text(&input).text, module->config.d_in);
     }
     return check_length(module, call, input.shape[input.ndim - 2]);
 }
@@ -302,6 +302,11 @@ static bool check_length(const attn_module *module, const attn_module_call *call
         return attn_module_fail(module, call->input, ATTN_ERR_INVALID_ARGUMENT,
                                 "T (%" PRId64 ") exceeds context_length (%" PRId64 ")", length,
                                 limit);
+    }
+    if (call->position > INT64_MAX - length) {
+        return attn_module_fail(module, call->input, ATTN_ERR_OVERFLOW,
+                                "position (%" PRId64 ") plus T (%" PRId64 ") is too large",
+                                call->position, length);
     }
     if (limit > 0 && call->position > limit - length) {
         return attn_module_fail(module, call->input, ATTN_ERR_INVALID_ARGUMENT,
@@ -344,9 +349,6 @@ static bool check_second_input(const attn_module *module, const attn_module_call
     if (context.dtype == ATTN_DTYPE_NONE) {
         return false;
     }
-    char shape[160], wanted[160];
-    attn_tensor_format_shape(&context, shape, sizeof shape);
-    attn_tensor_format_shape(&input, wanted, sizeof wanted);
     if (context.dtype != config->dtype) {
         return attn_module_fail(module, call->input, ATTN_ERR_DTYPE,
                                 "the context is %s, the module %s", attn_dtype_name(context.dtype),
@@ -357,7 +359,8 @@ static bool check_second_input(const attn_module *module, const attn_module_call
         return attn_module_fail(module, call->input, ATTN_ERR_SHAPE,
                                 "context %s must have the rank and batch of input %s and end in "
                                 "d_context (%" PRId64 ")",
-                                shape, wanted, width);
+                                attn_shape_text(&context).text, attn_shape_text(&input).text,
+                                width);
     }
     return true;
 }

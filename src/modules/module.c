@@ -120,8 +120,17 @@ attn_var attn_module_forward(attn_module *module, const attn_module_call *call)
     if (!attn_module_call_check(module, call)) {
         return attn_tape_failed(call->input.tape);
     }
+    const bool draws = call->generator && module->training && module->config.dropout > 0;
+    attn_generator_state before;
+    if (draws) {
+        attn_generator_save(call->generator, &before);
+    }
     const attn_var output = module->kind->forward(module, call);
-    if (attn_module_drops_by_position(module) && attn_tape_healthy(call->input.tape)) {
+    if (!attn_tape_healthy(call->input.tape)) {
+        if (draws) {
+            (void)attn_generator_restore(call->generator, &before, NULL); // as if not drawn
+        }
+    } else if (attn_module_drops_by_position(module)) {
         module->dropout_calls++;
     }
     return output;

@@ -1,41 +1,54 @@
 // Where a NaN or an infinity came from.
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
+#include "core/element.h"
 #include "core/error.h"
+#include "core/layout.h"
+#include "core/rows.h"
+#include "core/text.h"
 #include "modules/optimizer.h"
 #include "tape/tape.h"
 
-typedef bool (*element_test)(double value);
+// -infinity is what masks write: whether it is a fault depends on the tensor.
+typedef enum minus_infinity { MINUS_INFINITY_IS_FINE, MINUS_INFINITY_IS_WRONG } minus_infinity;
 
-// What masks write, -infinity, is no fault.
-static bool is_nan_or_plus_infinity(double value)
+static bool find_in_values(const double *values, int64_t count, minus_infinity rule, int64_t *at)
 {
-    return isnan(value) || value == INFINITY;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(values[i]) && (rule == MINUS_INFINITY_IS_WRONG || values[i] != -INFINITY)) {
+            *at = i;
+            return true;
+        }
+    }
+    return false;
 }
 
-static bool is_not_finite(double value)
+static attn_not_finite find_in(const char *name, const attn_tensor *tensor, minus_infinity rule)
 {
-    return !isfinite(value);
-}
-
-static attn_not_finite find_in(const char *name, const attn_tensor *tensor, element_test wanted)
-{
+    enum { CHUNK = 256 };
+    double values[CHUNK];
     attn_not_finite found = {.name = name, .tensor = *tensor};
     if (tensor->dtype != ATTN_F32 && tensor->dtype != ATTN_F64) {
         return (attn_not_finite){0};
     }
-    const int64_t count = attn_tensor_count(tensor);
-    for (int64_t i = 0; i < count; i++) {
-        found.value = attn_tensor_get(tensor, found.index);
-        if (wanted(found.value)) {
-            found.found = true;
-            return found;
+    const int64_t size = (int64_t)attn_dtype_size(tensor->dtype);
+    int64_t before = 0; // elements of earlier rows
+    for (attn_rows rows = attn_rows_of(tensor, NULL); rows.left > 0; attn_rows_next(&rows)) {
+        const char *row = (const char *)tensor->data + rows.offset[0] * size;
+        for (int64_t done = 0; done < rows.count; done += CHUNK) {
+            const int64_t count = rows.count - done < CHUNK ? rows.count - done : CHUNK;
+            int64_t at;
+            attn_row_load(tensor->dtype, row + done * rows.stride[0] * size, rows.stride[0], count,
+                          values);
+            if (find_in_values(values, count, rule, &at)) {
+                found.found = true;
+                found.value = values[at];
+                attn_index_at(tensor, before + done + at, found.index);
+                return found;
+            }
         }
-        for (int32_t d = tensor->ndim - 1; d >= 0 && ++found.index[d] == tensor->shape[d]; d--) {
-            found.index[d] = 0;
-        }
+        before += rows.count;
     }
     return (attn_not_finite){0};
 }
@@ -44,12 +57,12 @@ attn_not_finite attn_tape_first_not_finite(attn_var last)
 {
     const attn_tape *tape = last.tape;
     attn_not_finite found = {0};
-    if (!tape || last.index >= tape->count) {
+    if (!tape || !attn_tape_is_live(last)) {
         return found;
     }
     for (uint32_t i = 0; i <= last.index && !found.found; i++) {
         const attn_tape_node *node = tape->nodes[i];
-        found = find_in(node->op ? node->op->name : NULL, &node->value, is_nan_or_plus_infinity);
+        found = find_in(node->op ? node->op->name : NULL, &node->value, MINUS_INFINITY_IS_FINE);
     }
     return found;
 }
@@ -59,20 +72,15 @@ attn_not_finite attn_trace_first_not_finite(const attn_trace *trace)
     attn_not_finite found = {0};
     for (int64_t i = 0; i < attn_trace_count(trace) && !found.found; i++) {
         const attn_named_tensor *entry = attn_trace_entry(trace, i);
-        found = find_in(entry->name, &entry->tensor, is_nan_or_plus_infinity);
+        found = find_in(entry->name, &entry->tensor, MINUS_INFINITY_IS_FINE);
     }
     return found;
 }
 
 // "[0,3,1]"
-static const char *format_index(const attn_not_finite *found, char text[160])
+static attn_dims_text index_text(const attn_not_finite *found)
 {
-    attn_tensor as_shape = found->tensor;
-    for (int32_t d = 0; d < as_shape.ndim; d++) {
-        as_shape.shape[d] = found->index[d];
-    }
-    attn_tensor_format_shape(&as_shape, text, 160);
-    return text;
+    return attn_dims_as_text(found->tensor.ndim, found->index);
 }
 
 attn_status attn_optimizer_check_finite(const attn_optimizer *optimizer, attn_var loss,
@@ -83,28 +91,28 @@ attn_status attn_optimizer_check_finite(const attn_optimizer *optimizer, attn_va
         const attn_error *cause = attn_tape_error(loss.tape);
         return attn_fail(error, cause->status, "%s", cause->text);
     }
-    char shape[160], index[160];
     if (!isfinite(value)) {
         const attn_not_finite first = attn_tape_first_not_finite(loss);
         if (!first.found) {
             return attn_fail(error, ATTN_ERR_NOT_FINITE, "step %" PRId64 ": loss is %g",
                              optimizer->steps, attn_shown_value(value));
         }
-        attn_tensor_format_shape(&first.tensor, shape, sizeof shape);
         return attn_fail(error, ATTN_ERR_NOT_FINITE,
                          "step %" PRId64 ": loss is %g; first seen in %s%s, %s %s, at %s",
                          optimizer->steps, attn_shown_value(value),
                          first.name ? "the result of " : "an input", first.name ? first.name : "",
-                         attn_dtype_name(first.tensor.dtype), shape, format_index(&first, index));
+                         attn_dtype_name(first.tensor.dtype), attn_shape_text(&first.tensor).text,
+                         index_text(&first).text);
     }
     for (int64_t i = 0; i < optimizer->count; i++) {
         const attn_optimizer_entry *entry = &optimizer->entries[i];
-        const attn_not_finite first = find_in(entry->name, &entry->parameter->grad, is_not_finite);
+        const attn_not_finite first =
+            find_in(entry->name, &entry->parameter->grad, MINUS_INFINITY_IS_WRONG);
         if (first.found) {
             return attn_fail(error, ATTN_ERR_NOT_FINITE,
                              "step %" PRId64 ": loss is %g; gradient of %s is %g at %s",
                              optimizer->steps, value, first.name, attn_shown_value(first.value),
-                             format_index(&first, index));
+                             index_text(&first).text);
         }
     }
     return ATTN_OK;

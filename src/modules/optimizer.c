@@ -7,6 +7,8 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/layout.h"
+#include "core/text.h"
 #include "modules/name.h"
 
 static attn_status check_config(const attn_optimizer_config *config, attn_error *error);
@@ -223,8 +225,8 @@ static attn_status check_parameter(const attn_optimizer *optimizer, const char *
                          prefix, name, attn_dtype_name(value->dtype), attn_dtype_name(grad->dtype));
     }
     if (!attn_tensor_same_shape(value, grad)) {
-        return attn_fail(error, ATTN_ERR_SHAPE, "optimizer: the gradient of %s%s has another shape",
-                         prefix, name);
+        return attn_fail(error, ATTN_ERR_SHAPE, "optimizer: %s%s has shape %s but its gradient %s",
+                         prefix, name, attn_shape_text(value).text, attn_shape_text(grad).text);
     }
     if (!attn_tensor_is_contiguous(value) || !attn_tensor_is_contiguous(grad)) {
         return attn_fail(error, ATTN_ERR_NOT_CONTIGUOUS, "optimizer: %s%s is not contiguous",
@@ -232,6 +234,10 @@ static attn_status check_parameter(const attn_optimizer *optimizer, const char *
     }
     if ((value->flags | grad->flags) & ATTN_TENSOR_READ_ONLY) {
         return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "optimizer: %s%s is read-only", prefix,
+                         name);
+    }
+    if (attn_overlaps(value, grad)) {
+        return attn_fail(error, ATTN_ERR_OVERLAP, "optimizer: %s%s overlaps its gradient", prefix,
                          name);
     }
     for (int64_t i = 0; i < optimizer->count; i++) {
@@ -353,6 +359,50 @@ static attn_moment *find_moment(const attn_optimizer *optimizer, const char *nam
     return NULL;
 }
 
+// May the tensor number i be copied to the moment of its name, beside those before it?
+static attn_status check_given(const attn_optimizer *optimizer, const attn_named_tensor *tensors,
+                               int64_t i, attn_error *error)
+{
+    if (!tensors || !tensors[i].name) {
+        return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
+                         "optimizer: moment %" PRId64 " has no name", i);
+    }
+    const char *name = tensors[i].name;
+    const attn_tensor *tensor = &tensors[i].tensor;
+    const attn_moment *moment = find_moment(optimizer, name);
+    if (!moment) {
+        return attn_fail(error, ATTN_ERR_NOT_FOUND, "optimizer: unknown moment %s", name);
+    }
+    const attn_status status = attn_tensor_check(tensor, name, error);
+    if (status != ATTN_OK) {
+        return status;
+    }
+    if (tensor->dtype != moment->tensor.dtype) {
+        return attn_fail(error, ATTN_ERR_DTYPE, "optimizer: %s is %s, not %s", name,
+                         attn_dtype_name(tensor->dtype), attn_dtype_name(moment->tensor.dtype));
+    }
+    if (!attn_tensor_same_shape(tensor, &moment->tensor)) {
+        return attn_fail(error, ATTN_ERR_SHAPE, "optimizer: %s is %s, must be %s", name,
+                         attn_shape_text(tensor).text, attn_shape_text(&moment->tensor).text);
+    }
+    for (int64_t j = 0; j < i; j++) {
+        if (strcmp(tensors[j].name, name) == 0) {
+            return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "optimizer: %s is given twice",
+                             name);
+        }
+    }
+    for (int64_t e = 0; e < optimizer->count; e++) {
+        for (int32_t k = 0; k < optimizer->moment_count; k++) {
+            if (attn_overlaps(tensor, &optimizer->entries[e].moments[k].tensor)) {
+                return attn_fail(error, ATTN_ERR_OVERLAP,
+                                 "optimizer: %s is given in the memory of the optimizer's %s", name,
+                                 optimizer->entries[e].moments[k].name);
+            }
+        }
+    }
+    return ATTN_OK;
+}
+
 attn_status attn_optimizer_restore(attn_optimizer *optimizer, int64_t steps,
                                    const attn_named_tensor *tensors, int64_t count,
                                    attn_error *error)
@@ -362,29 +412,9 @@ attn_status attn_optimizer_restore(attn_optimizer *optimizer, int64_t steps,
                          "optimizer: steps (%" PRId64 ") must not be negative", steps);
     }
     for (int64_t i = 0; i < count; i++) {
-        if (!tensors || !tensors[i].name) {
-            return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
-                             "optimizer: moment %" PRId64 " has no name", i);
-        }
-        const attn_tensor *tensor = &tensors[i].tensor;
-        const attn_moment *moment = find_moment(optimizer, tensors[i].name);
-        if (!moment) {
-            return attn_fail(error, ATTN_ERR_NOT_FOUND, "optimizer: unknown moment %s",
-                             tensors[i].name);
-        }
-        if (tensor->dtype != moment->tensor.dtype) {
-            return attn_fail(error, ATTN_ERR_DTYPE, "optimizer: %s is %s, not %s", moment->name,
-                             attn_dtype_name(tensor->dtype), attn_dtype_name(moment->tensor.dtype));
-        }
-        if (!attn_tensor_same_shape(tensor, &moment->tensor)) {
-            return attn_fail(error, ATTN_ERR_SHAPE, "optimizer: %s has another shape",
-                             moment->name);
-        }
-        for (int64_t j = 0; j < i; j++) {
-            if (strcmp(tensors[j].name, tensors[i].name) == 0) {
-                return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "optimizer: %s is given twice",
-                                 moment->name);
-            }
+        const attn_status status = check_given(optimizer, tensors, i, error);
+        if (status != ATTN_OK) {
+            return status;
         }
     }
     // All known and none twice: the number tells whether one is missing.

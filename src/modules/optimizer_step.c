@@ -113,7 +113,7 @@ double attn_optimizer_rate(const attn_optimizer *optimizer)
 
 void attn_optimizer_set_learning_rate(attn_optimizer *optimizer, double learning_rate)
 {
-    if (learning_rate >= 0) {
+    if (learning_rate >= 0 && isfinite(learning_rate)) {
         optimizer->config.learning_rate = learning_rate;
     }
 }

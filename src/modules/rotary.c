@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "core/checked.h"
 #include "core/element.h"
 #include "tape/tape.h"
 
@@ -36,20 +35,16 @@ attn_var attn_rotary(attn_var x, attn_rotary_style style, double base, int64_t p
 
 static bool make_rotation(attn_tape *tape, double base, int64_t position, rotation *by)
 {
-    const int64_t length = by->length, pairs = by->pairs;
-    int64_t count;
-    if (!attn_checked_mul(length, pairs, &count)) { // possible where another dim is 0
-        attn_tape_raise(tape, ATTN_ERR_OVERFLOW, "rotary: too many positions");
-        return false;
-    }
+    const int64_t length = by->length, pairs = by->pairs, count = length * pairs;
     double *cosines = attn_tape_allocate(tape, "rotary", count, sizeof *cosines);
     double *sines = attn_tape_allocate(tape, "rotary", count, sizeof *sines);
     if (!cosines || !sines) {
         return false;
     }
-    for (int64_t t = 0; t < length; t++) {
-        for (int64_t i = 0; i < pairs; i++) {
-            const double angle = (double)(position + t) * pow(base, -(double)i / (double)pairs);
+    for (int64_t i = 0; i < pairs; i++) {
+        const double frequency = pow(base, -(double)i / (double)pairs);
+        for (int64_t t = 0; t < length; t++) {
+            const double angle = (double)(position + t) * frequency;
             cosines[t * pairs + i] = cos(angle);
             sines[t * pairs + i] = sin(angle);
         }

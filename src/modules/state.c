@@ -6,6 +6,8 @@
 
 #include "core/element.h"
 #include "core/error.h"
+#include "core/layout.h"
+#include "core/text.h"
 #include "modules/module.h"
 
 // A list of faults that ends up as one text; the first one decides the status.
@@ -17,6 +19,8 @@ typedef struct faults {
 
 static void check_given(attn_module *module, const attn_named_tensor *tensors, int64_t count,
                         bool ignore_unknown, faults *found);
+static void check_apart(const attn_module *module, const char *name, const attn_tensor *tensor,
+                        faults *found);
 static void check_missing(const attn_module *module, const attn_named_tensor *tensors,
                           int64_t count, faults *found);
 static void add_fault(faults *found, attn_status status, const char *format, ...)
@@ -87,14 +91,26 @@ static void check_given(attn_module *module, const attn_named_tensor *tensors, i
             continue;
         }
         if (!attn_tensor_same_shape(tensor, &layout)) {
-            char given[160], wanted[160];
-            attn_tensor_format_shape(tensor, given, sizeof given);
-            attn_tensor_format_shape(&layout, wanted, sizeof wanted);
-            add_fault(found, ATTN_ERR_SHAPE, "%s is %s, must be %s", name, given, wanted);
+            add_fault(found, ATTN_ERR_SHAPE, "%s is %s, must be %s", name,
+                      attn_shape_text(tensor).text, attn_shape_text(&layout).text);
         }
         if (parameter && !attn_is_floating(tensor->dtype)) {
             add_fault(found, ATTN_ERR_DTYPE, "%s is %s, must be floating", name,
                       attn_dtype_name(tensor->dtype));
+        }
+        check_apart(module, name, tensor, found);
+    }
+}
+
+// What is read must not be what is written, or the order of copying would show.
+static void check_apart(const attn_module *module, const char *name, const attn_tensor *tensor,
+                        faults *found)
+{
+    for (int64_t i = 0; i < module->parameter_count; i++) {
+        const attn_parameter *parameter = &module->parameters[i]->parameter;
+        if (attn_overlaps(tensor, &parameter->value)) {
+            add_fault(found, ATTN_ERR_OVERLAP, "%s given in the memory of the module's %s", name,
+                      parameter->name);
         }
     }
 }
@@ -166,15 +182,18 @@ attn_status attn_module_buffer(const attn_module *module, const char *name, cons
         return status;
     }
     if (!attn_tensor_same_shape(out, &layout)) {
-        char given[160], wanted[160];
-        attn_tensor_format_shape(out, given, sizeof given);
-        attn_tensor_format_shape(&layout, wanted, sizeof wanted);
         return attn_fail(error, ATTN_ERR_SHAPE, "%s: buffer %s is %s, not %s", module->kind->kind,
-                         name, wanted, given);
+                         name, attn_shape_text(&layout).text, attn_shape_text(out).text);
     }
     if (out->dtype != layout.dtype) {
         return attn_fail(error, ATTN_ERR_DTYPE, "%s: buffer %s is float32, not %s",
                          module->kind->kind, name, attn_dtype_name(out->dtype));
+    }
+    if (attn_overlaps_itself(out)) {
+        return attn_fail(error, ATTN_ERR_OVERLAP,
+                         "%s: the output for buffer %s of shape %s with stride %s overlaps itself",
+                         module->kind->kind, name, attn_shape_text(out).text,
+                         attn_stride_text(out).text);
     }
     status = attn_tensor_fill(out, 0, error); // refuses what cannot be written
     if (status != ATTN_OK) {

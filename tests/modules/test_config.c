@@ -232,6 +232,9 @@ static void calls(void **state)
     call.position = 3;
     call_refused(f, module, call, ATTN_F32, 2, (int64_t[]){3, 6}, invalid,
                  "causal_attention: position (3) plus T (3) exceeds context_length (5)");
+    call.position = INT64_MAX - 2;
+    call_refused(f, module, call, ATTN_F32, 2, (int64_t[]){3, 6}, ATTN_ERR_OVERFLOW,
+                 "causal_attention: position (9223372036854775805) plus T (3) is too large");
     call.position = -1;
     call_refused(f, module, call, ATTN_F32, 2, (int64_t[]){3, 6}, invalid,
                  "causal_attention: position (-1) must not be negative");

@@ -213,6 +213,32 @@ static void only_in_training(void **state)
     }
 }
 
+// What the engine refuses after the mask was drawn leaves the generator as if it never was.
+static void a_failed_forward_draws_nothing(void **state)
+{
+    fixture *f = *state;
+    for (int variant = 0; variant < 2; variant++) {
+        attn_module *module =
+            make_module(f->context, variant ? "MultiHeadAttentionWrapper" : "MultiHeadAttention",
+                        &f->config, NULL);
+        int64_t lengths[BATCH] = {LENGTH, LENGTH + 1};
+        const attn_tensor key_lengths = attn_tensor_wrap(lengths, ATTN_I64, 1, (int64_t[]){BATCH});
+        attn_module_call call;
+        attn_module_call_init(&call);
+        call.input = attn_input(f->tape, &f->x, false);
+        call.generator = f->generator;
+        call.key_lengths = &key_lengths;
+        attn_generator_state before, after;
+        attn_generator_save(f->generator, &before);
+        attn_module_forward(module, &call);
+        assert_int_equal(attn_tape_status(f->tape), ATTN_ERR_INVALID_ARGUMENT);
+        attn_generator_save(f->generator, &after);
+        assert_memory_equal(&before, &after, sizeof before);
+        attn_tape_reset(f->tape);
+        attn_module_destroy(module);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +246,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(torch_stream, set_up, tear_down),
         cmocka_unit_test_setup_teardown(output_is_dropped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_in_training, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_failed_forward_draws_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

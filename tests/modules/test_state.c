@@ -205,6 +205,12 @@ static void refused_states(void **state)
                  "causal_attention: W_query.weight is [3,4], must be [4,3]; W_value.weight is "
                  "int64, must be floating",
                  attn_module_load_state(to, wrong, 3, false, &error));
+    memcpy(wrong, tensors, sizeof wrong);
+    wrong[2].tensor = attn_module_parameter(to, 0)->value;
+    ASSERT_FAILS(ATTN_ERR_OVERLAP,
+                 "causal_attention: W_value.weight given in the memory of the module's "
+                 "W_query.weight",
+                 attn_module_load_state(to, wrong, 3, false, &error));
     for (int64_t i = 0; i < 3; i++) {
         const int64_t origin[2] = {0, 0};
         const attn_parameter *parameter = attn_module_parameter(to, i);
@@ -253,6 +259,13 @@ static void buffers(void **state)
     const attn_tensor wide = attn_tensor_wrap(wide_values, ATTN_F64, 2, (int64_t[]){5, 5});
     ASSERT_FAILS(ATTN_ERR_DTYPE, "multi_head_attention: buffer mask is float32, not float64",
                  attn_module_buffer(module, "mask", &wide, &error));
+    attn_tensor folded = mask;
+    folded.stride[0] = 1;
+    ASSERT_FAILS(
+        ATTN_ERR_OVERLAP,
+        "multi_head_attention: the output for buffer mask of shape [5,5] with stride [1,1] "
+        "overlaps itself",
+        attn_module_buffer(module, "mask", &folded, &error));
     attn_module_destroy(module);
 
     f->config.causal = false;

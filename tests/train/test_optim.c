@@ -388,7 +388,7 @@ static void parameters(void **state)
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "optimizer: w is there already, as w",
                  attn_optimizer_add_parameter(optimizer, "w", &bad, &error));
     bad.value.shape[0] = 3;
-    ASSERT_FAILS(ATTN_ERR_SHAPE, "optimizer: the gradient of b has another shape",
+    ASSERT_FAILS(ATTN_ERR_SHAPE, "optimizer: b has shape [3] but its gradient [4]",
                  attn_optimizer_add_parameter(optimizer, "b", &bad, &error));
     bad = good;
     bad.grad.dtype = ATTN_F32;
@@ -404,6 +404,12 @@ static void parameters(void **state)
     bad = good;
     bad.value.flags = ATTN_TENSOR_READ_ONLY;
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "optimizer: b is read-only",
+                 attn_optimizer_add_parameter(optimizer, "b", &bad, &error));
+
+    bad = good;
+    bad.value.shape[0] = bad.grad.shape[0] = 2;
+    bad.grad.data = value + 1;
+    ASSERT_FAILS(ATTN_ERR_OVERLAP, "optimizer: b overlaps its gradient",
                  attn_optimizer_add_parameter(optimizer, "b", &bad, &error));
 
     attn_context *other;
@@ -456,7 +462,8 @@ static void moments(void **state)
 
     double new_average = 3, new_square = 4;
     float narrow = 0;
-    const int64_t one = 1;
+    double value_pair[2] = {0};
+    const int64_t one = 1, two = 2;
     attn_named_tensor given[3] = {
         {"exp_avg_sq.w", attn_tensor_wrap_const(&new_square, ATTN_F64, 1, &one)},
         {"exp_avg.w", attn_tensor_wrap_const(&narrow, ATTN_F32, 1, &one)},
@@ -469,6 +476,16 @@ static void moments(void **state)
                  attn_optimizer_restore(optimizer, 8, given + 2, 1, &error));
     given[1] = given[0];
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "optimizer: exp_avg_sq.w is given twice",
+                 attn_optimizer_restore(optimizer, 8, given, 2, &error));
+    given[1] = (attn_named_tensor){"exp_avg.w", held[1].tensor};
+    ASSERT_FAILS(ATTN_ERR_OVERLAP,
+                 "optimizer: exp_avg.w is given in the memory of the optimizer's exp_avg_sq.w",
+                 attn_optimizer_restore(optimizer, 8, given, 2, &error));
+    given[1].tensor.data = NULL;
+    ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "exp_avg.w: data of a tensor of shape [1] is NULL",
+                 attn_optimizer_restore(optimizer, 8, given, 2, &error));
+    given[1].tensor = attn_tensor_wrap(value_pair, ATTN_F64, 1, &two);
+    ASSERT_FAILS(ATTN_ERR_SHAPE, "optimizer: exp_avg.w is [2], must be [1]",
                  attn_optimizer_restore(optimizer, 8, given, 2, &error));
     ASSERT_FAILS(ATTN_ERR_INVALID_ARGUMENT, "optimizer: steps (-1) must not be negative",
                  attn_optimizer_restore(optimizer, -1, given, 2, &error));
