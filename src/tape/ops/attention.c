@@ -14,6 +14,8 @@ static bool run_forward(attn_tape *tape, const attn_var *inputs, const attn_sdpa
                         struct attention *kept, attn_tensor *output, attn_tensor *lse);
 static bool keep_desc(attn_tape *tape, const attn_sdpa_desc *desc, attn_sdpa_desc *kept);
 static bool repeats_elements(attn_var var);
+static bool tensor_of_heads(attn_tape *tape, const int64_t *shape, attn_dtype dtype,
+                            attn_tensor *tensor);
 
 static const attn_tape_op attention_op = {"scaled_dot_product_attention", attention_backward};
 
@@ -63,6 +65,24 @@ static bool repeats_elements(attn_var var)
     return repeats;
 }
 
+// An unfilled tensor (B, H, T, D) that lies in memory as (B, T, H, D), the order in which projections
+// make heads and take them back: merging heads, and going back through splitting them, is a view.
+static bool tensor_of_heads(attn_tape *tape, const int64_t *shape, attn_dtype dtype,
+                            attn_tensor *tensor)
+{
+    const int64_t in_memory[4] = {shape[0], shape[2], shape[1], shape[3]};
+    attn_tensor made;
+    if (!attn_tape_tensor(tape, attention_op.name, dtype, 4, in_memory, &made)) {
+        return false;
+    }
+    attn_error error;
+    if (attn_tensor_transpose(&made, 1, 2, tensor, &error) != ATTN_OK) {
+        attn_tape_pass_on(tape, &error);
+        return false;
+    }
+    return true;
+}
+
 // query (B, Hq, Tq, D), value (B, Hkv, Tk, Dv) -> output (B, Hq, Tq, Dv), lse (B, Hq, Tq) or NULL
 static bool run_forward(attn_tape *tape, const attn_var *inputs, const attn_sdpa_desc *desc,
                         struct attention *kept, attn_tensor *output, attn_tensor *lse)
@@ -90,7 +110,7 @@ static bool run_forward(attn_tape *tape, const attn_var *inputs, const attn_sdpa
     const int64_t shape[4] = {args.query->shape[0], args.query->shape[1], args.query->shape[2],
                               args.value->shape[3]};
     const bool records = attn_tape_records(tape, inputs, ATTN_ATTENTION_INPUTS);
-    if (!attn_tape_tensor(tape, op, dtype, 4, shape, output) ||
+    if (!tensor_of_heads(tape, shape, dtype, output) ||
         (lse && !attn_tape_tensor(tape, op, dtype, 3, shape, lse)) ||
         (records && (!attn_tape_tensor(tape, op, dtype, 3, shape, &kept->row_max) ||
                      !attn_tape_tensor(tape, op, dtype, 3, shape, &kept->row_sum) ||
@@ -203,7 +223,11 @@ static void backward_by_engine(const attn_tape_back *back)
     for (int32_t k = 0; k < ATTN_ATTENTION_INPUTS; k++) {
         if (back->wanted[k]) {
             const attn_tensor *const value = attn_tape_value(back->inputs[k]);
-            if (!attn_tape_tensor(tape, op, value->dtype, value->ndim, value->shape, &grads[k])) {
+            const bool made = k < ATTN_ATTENTION_BIAS
+                                  ? tensor_of_heads(tape, value->shape, value->dtype, &grads[k])
+                                  : attn_tape_tensor(tape, op, value->dtype, value->ndim,
+                                                     value->shape, &grads[k]);
+            if (!made) {
                 return;
             }
             *wanted[k] = &grads[k];
