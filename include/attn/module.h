@@ -146,6 +146,13 @@ ATTN_API attn_var attn_module_apply(attn_module *module, attn_var input);
 
 // Modules start in training mode, as torch's do; both reach every sub-module. Dropout acts only in
 // training.
+//
+// eval also prepares the weights of linear layers, a copy in the order in which products read them,
+// when it is called for the first time or after they changed; attn_module_load_state does so in a
+// module that is in eval mode. A forward in eval mode changes nothing in the module, so that several
+// threads may run it at once, each on its own tape; and it reads the copy as long as the parameter's
+// version says that it is current. Without memory for the copy it reads the weight: slower, with the
+// same bits.
 ATTN_API void attn_module_train(attn_module *module);
 ATTN_API void attn_module_eval(attn_module *module);
 ATTN_API bool attn_module_training(const attn_module *module);
@@ -164,7 +171,8 @@ typedef struct attn_parameter {
 } attn_parameter;
 
 // In registration (torch's) order. The tensors of *parameter are views of the module's memory; after
-// writing to value call attn_parameter_touch. Out of range: NULL.
+// writing to value call attn_parameter_touch, or a forward may use a copy of the old one. Out of
+// range: NULL.
 ATTN_API int64_t attn_module_parameter_count(const attn_module *module);
 ATTN_API attn_parameter *attn_module_parameter(attn_module *module, int64_t index);
 ATTN_API attn_parameter *attn_module_find_parameter(attn_module *module, const char *name);

@@ -158,6 +158,7 @@ void attn_module_train(attn_module *module)
 void attn_module_eval(attn_module *module)
 {
     module->training = false;
+    attn_pack_parameters(module);
 }
 
 bool attn_module_training(const attn_module *module)

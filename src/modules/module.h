@@ -37,6 +37,9 @@ typedef struct attn_parameter_entry {
     attn_parameter parameter;
     attn_initial initial;
     int64_t fan_in;
+    bool projects;                     // the weight of a linear layer
+    struct attn_packed_weight *packed; // NULL: not yet, or no memory
+    uint64_t packed_version;           // of the value that `packed` holds
 } attn_parameter_entry;
 
 struct attn_module {
@@ -104,6 +107,13 @@ attn_status attn_initialize_parameters(attn_module *module, attn_generator *gene
                                        attn_error *error);
 
 void attn_release_parameters(attn_module *module);
+
+// Packs the weights of linear layers that are not packed as they are now. Called where a module that
+// does not train is changed by its owner, so that a forward only reads, and several threads may run
+// it. Without memory a weight stays unpacked: slower, with the same bits.
+void attn_pack_parameters(attn_module *module);
+// The parameter's packed form, or NULL where there is none of the value it has now.
+const struct attn_packed_weight *attn_packed_parameter(const attn_parameter *parameter);
 
 // The parameter as a leaf of a tape: its gradient is added to parameter->grad.
 attn_var attn_parameter_var(attn_tape *tape, const attn_parameter *parameter);

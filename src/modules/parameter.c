@@ -3,6 +3,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "gemm/gemm.h"
 #include "modules/module.h"
 #include "modules/name.h"
 
@@ -57,6 +58,7 @@ void attn_release_parameters(attn_module *module)
         attn_parameter_entry *entry = module->parameters[i];
         attn_tensor_destroy(context, &entry->parameter.value);
         attn_tensor_destroy(context, &entry->parameter.grad);
+        attn_packed_weight_destroy(entry->packed);
         attn_name_release(context, entry->parameter.name);
         attn_release(context, entry, sizeof *entry);
     }
@@ -89,6 +91,34 @@ attn_status attn_initialize_parameters(attn_module *module, attn_generator *gene
         }
     }
     return status;
+}
+
+// ---- packed form --------------------------------------------------------------------------------
+
+void attn_pack_parameters(attn_module *module)
+{
+    for (int64_t i = 0; i < module->parameter_count; i++) {
+        attn_parameter_entry *entry = module->parameters[i];
+        const attn_tensor *weight = &entry->parameter.value;
+        if (!entry->projects ||
+            (entry->packed && entry->packed_version == entry->parameter.version)) {
+            continue;
+        }
+        const attn_status status =
+            entry->packed
+                ? attn_packed_weight_refresh(entry->packed, weight, NULL)
+                : attn_packed_weight_create(module->context, weight, &entry->packed, NULL);
+        if (status == ATTN_OK) {
+            entry->packed_version = entry->parameter.version;
+        }
+    }
+}
+
+const struct attn_packed_weight *attn_packed_parameter(const attn_parameter *parameter)
+{
+    // A parameter is the first member of its entry.
+    const attn_parameter_entry *entry = (const attn_parameter_entry *)parameter;
+    return entry->packed && entry->packed_version == parameter->version ? entry->packed : NULL;
 }
 
 // ---- access -------------------------------------------------------------------------------------

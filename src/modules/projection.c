@@ -1,5 +1,7 @@
 #include "modules/projection.h"
 
+#include "tape/ops/ops.h"
+
 attn_status attn_register_projection(attn_module *module, const char *prefix, const char *name,
                                      int64_t in, int64_t out, bool bias,
                                      attn_projection *projection, attn_error *error)
@@ -8,6 +10,9 @@ attn_status attn_register_projection(attn_module *module, const char *prefix, co
     attn_status status = attn_register_parameter(
         module, prefix, name, name[0] ? ".weight" : "weight", 2, (int64_t[]){out, in},
         ATTN_INITIAL_KAIMING, in, &projection->weight, error);
+    if (status == ATTN_OK) {
+        module->parameters[module->parameter_count - 1]->projects = true;
+    }
     if (status == ATTN_OK && bias) {
         status = attn_register_parameter(module, prefix, name, name[0] ? ".bias" : "bias", 1,
                                          (int64_t[]){out}, ATTN_INITIAL_KAIMING, in,
@@ -21,7 +26,7 @@ attn_var attn_project(const attn_projection *projection, attn_var input)
     const attn_var weight = attn_parameter_var(input.tape, projection->weight);
     const attn_var bias = projection->bias ? attn_parameter_var(input.tape, projection->bias)
                                            : ATTN_NO_VAR;
-    return attn_linear(input, weight, bias);
+    return attn_tape_linear(input, weight, bias, attn_packed_parameter(projection->weight));
 }
 
 attn_qkv_vars attn_project_qkv(const attn_qkv *qkv, attn_var input, attn_var source)

@@ -53,6 +53,9 @@ attn_status attn_module_load_state(attn_module *module, const attn_named_tensor 
         }
         attn_parameter_touch(parameter);
     }
+    if (!module->training) {
+        attn_pack_parameters(module);
+    }
     return ATTN_OK;
 }
 

@@ -6,10 +6,17 @@
 
 static bool check_shapes(attn_tape *tape, const attn_tensor *x, const attn_tensor *weight,
                          const attn_tensor *bias);
-static attn_var linear_rows(attn_var x, attn_var weight, attn_var bias);
+static attn_var linear_rows(attn_var x, attn_var weight, attn_var bias,
+                            const struct attn_packed_weight *packed);
+
+attn_var attn_linear(attn_var x, attn_var weight, attn_var bias)
+{
+    return attn_tape_linear(x, weight, bias, NULL);
+}
 
 // x (..., in), weight (out, in), bias (out) -> (..., out)
-attn_var attn_linear(attn_var x, attn_var weight, attn_var bias)
+attn_var attn_tape_linear(attn_var x, attn_var weight, attn_var bias,
+                          const struct attn_packed_weight *packed)
 {
     const attn_var inputs[] = {x, weight, bias};
     attn_tape *tape;
@@ -21,7 +28,7 @@ attn_var attn_linear(attn_var x, attn_var weight, attn_var bias)
     const attn_tensor *const in = attn_tape_value(x);
     attn_tensor out = *in;
     out.shape[in->ndim - 1] = attn_tape_value(weight)->shape[0];
-    const attn_var y = linear_rows(attn_tape_as_matrix(x), weight, bias);
+    const attn_var y = linear_rows(attn_tape_as_matrix(x), weight, bias, packed);
     return in->ndim == 2 ? y : attn_view(y, out.ndim, out.shape);
 }
 
@@ -56,7 +63,8 @@ static void linear_backward(const attn_tape_back *back)
 }
 
 // x (M, in) -> (M, out)
-static attn_var linear_rows(attn_var x, attn_var weight, attn_var bias)
+static attn_var linear_rows(attn_var x, attn_var weight, attn_var bias,
+                            const struct attn_packed_weight *packed)
 {
     static const attn_tape_op op = {"linear", linear_backward};
     const attn_var inputs[] = {x, weight, bias};
@@ -74,7 +82,7 @@ static attn_var linear_rows(attn_var x, attn_var weight, attn_var bias)
     if (attn_tensor_transpose(w, 0, 1, &transposed, &error) != ATTN_OK) {
         return attn_tape_pass_on(tape, &error);
     }
-    if (!attn_tape_product(tape, op.name, rows, &transposed,
+    if (!attn_tape_product(tape, op.name, rows, &transposed, packed,
                            bias.tape ? attn_tape_value(bias) : NULL, &y)) {
         return attn_tape_failed(tape);
     }

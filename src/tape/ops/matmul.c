@@ -52,7 +52,7 @@ attn_var attn_matmul(attn_var a, attn_var b)
         return attn_tape_pass_on(tape, &error);
     }
     if (!attn_tape_tensor(tape, op.name, x->dtype, shape.ndim, shape.sizes, &y) ||
-        !attn_tape_product(tape, op.name, &left, &right, NULL, &y)) {
+        !attn_tape_product(tape, op.name, &left, &right, NULL, NULL, &y)) {
         return attn_tape_failed(tape);
     }
     return attn_tape_push(tape, &op, inputs, 2, &y, NULL, 0);

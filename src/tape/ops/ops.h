@@ -24,6 +24,11 @@ attn_var attn_tape_sum_to(attn_var a, int32_t ndim, const int64_t *shape);
 // The same to the shape of `like`.
 attn_var attn_tape_sum_to_like(attn_var a, attn_var like);
 
+// attn_linear with the weight once more in packed form, or NULL; the gradient reads `weight`.
+struct attn_packed_weight;
+attn_var attn_tape_linear(attn_var x, attn_var weight, attn_var bias,
+                          const struct attn_packed_weight *packed);
+
 // A view where the strides allow it, else a view of a copy.
 attn_var attn_tape_reshape(attn_var a, int32_t ndim, const int64_t *shape);
 
