@@ -37,9 +37,24 @@ INLINE void transpose_full_square(const real *source, int64_t source_row, real *
     }
 }
 
+// So few that a square would hold little else than nothing.
+static void transpose_few(const real *source, int64_t source_row, int64_t rows, int64_t columns,
+                          real *target, int64_t target_row)
+{
+    for (int64_t c = 0; c < columns; c++) {
+        for (int64_t r = 0; r < rows; r++) {
+            target[c * target_row + r] = source[r * source_row + c];
+        }
+    }
+}
+
 static void transpose(const real *source, int64_t source_row, int64_t rows, int64_t columns,
                       real *target, int64_t target_row)
 {
+    if (rows * columns <= 2 * V_LANES) {
+        transpose_few(source, source_row, rows, columns, target, target_row);
+        return;
+    }
     for (int64_t r = 0; r < rows; r += V_LANES) {
         const int64_t some_rows = rows - r < V_LANES ? rows - r : V_LANES;
         for (int64_t c = 0; c < columns; c += V_LANES) {

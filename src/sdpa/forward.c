@@ -9,32 +9,27 @@
 #include "sdpa/engine.h"
 #include "sdpa/strip.h"
 
-// How a problem is cut. Bits do not depend on it.
-struct grid {
-    int64_t heads;        // query heads per unit: a whole group where rows are few, else one
-    int64_t units;        // per sequence
-    int64_t jobs;         // per unit
-    int64_t rows, strips; // per job
-    int64_t count;        // jobs in all
-    int64_t segments;     // per job, computed apart where jobs are fewer than workers; else 1
+// The plan of the problem's element type.
+union plan {
+    struct attn_strip_plan_f32 f32;
+    struct attn_strip_plan_f64 f64;
 };
 
 struct forward_call {
     const attn_context *context;
     const struct attn_sdpa_problem *problem;
-    struct grid grid;
+    union plan plan;
+    struct attn_forward_grid grid;
     char *memory;
     size_t worker_bytes, part_bytes;
     char *parts; // of all jobs' segments, after the workers' memory
 };
 
-static struct grid cut(const attn_context *context, const struct attn_sdpa_problem *problem);
-static size_t worker_bytes(const attn_context *context, const struct attn_sdpa_problem *problem,
-                           int64_t strips);
-static size_t part_bytes(const attn_context *context, const struct attn_sdpa_problem *problem);
-static void run_rows(void *argument, int64_t index, int32_t worker);
-static void run_segment(void *argument, int64_t index, int32_t worker);
-static void merge_segments(void *argument, int64_t index, int32_t worker);
+static void prepare(const attn_context *context, const struct attn_sdpa_problem *problem,
+                    struct forward_call *call);
+static void measure(struct forward_call *call);
+static void run_all_rows(void *argument, int64_t index, int32_t worker);
+static void run_parallel(struct forward_call *call, size_t size);
 static int64_t weight_jobs(const struct attn_sdpa_problem *problem);
 static int64_t sum_jobs(const struct attn_sdpa_problem *problem);
 static void write_weights(struct forward_call *call);
@@ -44,15 +39,17 @@ attn_status attn_engine_forward_workspace(const attn_context *context,
                                           const struct attn_sdpa_problem *problem, size_t *bytes,
                                           attn_error *error)
 {
-    const struct grid grid = cut(context, problem);
-    const size_t each = worker_bytes(context, problem, grid.strips);
+    struct forward_call call;
+    prepare(context, problem, &call);
+    measure(&call);
+    const struct attn_forward_grid *grid = &call.grid;
     const int64_t jobs =
-        attn_max(grid.count * grid.segments, attn_max(weight_jobs(problem), sum_jobs(problem)));
+        attn_max(grid->count * grid->segments, attn_max(weight_jobs(problem), sum_jobs(problem)));
     const int64_t workers = attn_min(context->executor.workers, jobs);
-    const int64_t parts = grid.segments > 1 ? grid.count * grid.segments : 0;
+    const int64_t parts = grid->segments > 1 ? grid->count * grid->segments : 0;
     size_t of_workers, of_parts;
-    if (__builtin_mul_overflow(each, (size_t)workers, &of_workers) ||
-        __builtin_mul_overflow(part_bytes(context, problem), (size_t)parts, &of_parts) ||
+    if (__builtin_mul_overflow(call.worker_bytes, (size_t)workers, &of_workers) ||
+        __builtin_mul_overflow(call.part_bytes, (size_t)parts, &of_parts) ||
         __builtin_add_overflow(of_workers, of_parts, bytes)) {
         return attn_fail(error, ATTN_ERR_OVERFLOW,
                          "sdpa: the workspace of %lld workers is too large", (long long)workers);
@@ -65,22 +62,14 @@ attn_status attn_engine_forward(const attn_context *context,
                                 size_t size, attn_error *error)
 {
     (void)error;
-    struct forward_call call = {
-        .context = context,
-        .problem = problem,
-        .grid = cut(context, problem),
-        .memory = workspace,
-    };
-    const struct grid *grid = &call.grid;
-    call.worker_bytes = worker_bytes(context, problem, grid->strips);
-    if (grid->segments > 1) {
-        call.part_bytes = part_bytes(context, problem);
-        const size_t parts = call.part_bytes * (size_t)(grid->count * grid->segments);
-        call.parts = call.memory + (size - parts) / 64 * 64;
-        attn_parallel_for(context, grid->count * grid->segments, run_segment, &call);
-        attn_parallel_for(context, grid->count, merge_segments, &call);
+    struct forward_call call;
+    prepare(context, problem, &call);
+    call.memory = workspace;
+    if (context->executor.workers == 1) { // all memory is the one worker's, and one job does all
+        attn_parallel_for(context, call.grid.count > 0, run_all_rows, &call);
     } else {
-        attn_parallel_for(context, grid->count, run_rows, &call);
+        measure(&call);
+        run_parallel(&call, size);
     }
     write_unseen_rows(context, problem);
     write_weights(&call);
@@ -102,42 +91,60 @@ static int64_t longest_sequence(const struct attn_sdpa_problem *problem)
     return longest;
 }
 
-static int64_t strip_width(const attn_context *context, const struct attn_sdpa_problem *problem)
-{
-    const struct attn_kernels *kernels = attn_kernels_select(context->tier);
-    return problem->stats == ATTN_F32 ? kernels->f32->tile_lanes : kernels->f64->tile_lanes;
-}
-
 // A job's strips share a key block while it is in the second-level cache, so they should be several;
-// and there should be several jobs per worker.
-static struct grid cut(const attn_context *context, const struct attn_sdpa_problem *problem)
+// and there should be several jobs per worker. Small problems do without the divisions.
+static void cut(const attn_context *context, const struct attn_sdpa_problem *problem, int64_t width,
+                int64_t key_block, struct attn_forward_grid *grid)
 {
     enum { JOB_ROWS = 288, JOBS_PER_WORKER = 4 };
-    const int64_t width = strip_width(context, problem);
-    const int64_t longest = longest_sequence(problem);
+    const int64_t longest = longest_sequence(problem), workers = context->executor.workers;
     const bool whole_group = longest * 2 < width;
-    struct grid grid = {.heads = whole_group ? problem->group : 1};
-    grid.units = problem->query_heads / grid.heads;
-    const int64_t unit_strips = attn_max(1, (longest * grid.heads + width - 1) / width);
-    const int64_t all_strips = unit_strips * grid.units * problem->sequences;
-    const int64_t workers = context->executor.workers;
-    const int64_t fair = workers == 1 ? JOB_ROWS : all_strips / (workers * JOBS_PER_WORKER);
-    grid.strips = attn_sdpa_clamp(attn_min(fair, unit_strips), 1, attn_max(1, JOB_ROWS / width));
-    grid.jobs = longest == 0 ? 0 : (unit_strips + grid.strips - 1) / grid.strips;
-    grid.rows = grid.strips * width;
-    grid.count = grid.jobs * grid.units * problem->sequences;
-    const int64_t segment = attn_key_block(problem->head_dim, problem->value_dim) *
-                            ATTN_SEGMENT_BLOCKS;
-    const bool idle = grid.count > 0 && grid.count < workers && grid.strips == 1;
-    grid.segments = idle ? attn_max(1, (problem->keys + segment - 1) / segment) : 1;
-    return grid;
+    grid->heads = whole_group ? problem->group : 1;
+    grid->strips = grid->segments = 1;
+    grid->units = grid->heads == 1 ? problem->query_heads : problem->key_heads;
+    grid->jobs = longest > 0;
+    if (longest * grid->heads > width) {
+        const int64_t unit_strips = (longest * grid->heads + width - 1) / width;
+        const int64_t all_strips = unit_strips * grid->units * problem->sequences;
+        const int64_t fair = workers == 1 ? JOB_ROWS : all_strips / (workers * JOBS_PER_WORKER);
+        grid->strips =
+            attn_sdpa_clamp(attn_min(fair, unit_strips), 1, attn_max(1, JOB_ROWS / width));
+        grid->jobs = (unit_strips + grid->strips - 1) / grid->strips;
+    }
+    grid->rows = grid->strips * width;
+    grid->count = grid->jobs * grid->units * problem->sequences;
+    if (grid->count > 0 && grid->count < workers && grid->strips == 1) {
+        const int64_t segment = key_block * ATTN_SEGMENT_BLOCKS;
+        grid->segments = attn_max(1, (problem->keys + segment - 1) / segment);
+    }
 }
 
-static size_t worker_bytes(const attn_context *context, const struct attn_sdpa_problem *problem,
-                           int64_t strips)
+static void prepare(const attn_context *context, const struct attn_sdpa_problem *problem,
+                    struct forward_call *call)
 {
-    return problem->stats == ATTN_F32 ? attn_forward_worker_bytes_f32(context, problem, strips)
-                                      : attn_forward_worker_bytes_f64(context, problem, strips);
+    call->context = context;
+    call->problem = problem;
+    call->worker_bytes = call->part_bytes = 0;
+    if (problem->stats == ATTN_F32) {
+        struct attn_strip_plan_f32 *const plan = &call->plan.f32;
+        attn_strip_plan_init_f32(context, problem, plan);
+        cut(context, problem, plan->width, plan->key_block, &call->grid);
+    } else {
+        struct attn_strip_plan_f64 *const plan = &call->plan.f64;
+        attn_strip_plan_init_f64(context, problem, plan);
+        cut(context, problem, plan->width, plan->key_block, &call->grid);
+    }
+}
+
+static void measure(struct forward_call *call)
+{
+    if (call->problem->stats == ATTN_F32) {
+        call->worker_bytes = attn_forward_worker_bytes_f32(&call->plan.f32, call->grid.strips);
+        call->part_bytes = attn_forward_part_bytes_f32(&call->plan.f32);
+    } else {
+        call->worker_bytes = attn_forward_worker_bytes_f64(&call->plan.f64, call->grid.strips);
+        call->part_bytes = attn_forward_part_bytes_f64(&call->plan.f64);
+    }
 }
 
 // With no more jobs than workers each job has memory of its own, whoever runs it.
@@ -147,50 +154,41 @@ static void *memory_of(const struct forward_call *call, int64_t jobs, int64_t in
     return call->memory + (size_t)slot * call->worker_bytes;
 }
 
-// A unit's last rows come first: under a causal mask they take longest.
-static struct attn_forward_rows rows_of_job(const struct grid *grid, int64_t index)
+static void run_jobs(const struct forward_call *call, int64_t begin, int64_t end, void *memory)
 {
-    const int64_t unit = index / grid->jobs;
-    return (struct attn_forward_rows){
-        .sequence = unit / grid->units,
-        .head = unit % grid->units * grid->heads,
-        .heads = grid->heads,
-        .first = (grid->jobs - 1 - index % grid->jobs) * grid->rows,
-        .count = grid->rows,
-    };
+    if (call->problem->stats == ATTN_F32) {
+        attn_forward_jobs_f32(&call->plan.f32, &call->grid, begin, end, memory);
+    } else {
+        attn_forward_jobs_f64(&call->plan.f64, &call->grid, begin, end, memory);
+    }
 }
 
 static void run_rows(void *argument, int64_t index, int32_t worker)
 {
     const struct forward_call *call = argument;
-    const struct attn_forward_rows rows = rows_of_job(&call->grid, index);
-    void *memory = memory_of(call, call->grid.count, index, worker);
-    if (call->problem->stats == ATTN_F32) {
-        attn_forward_rows_f32(call->context, call->problem, &rows, memory);
-    } else {
-        attn_forward_rows_f64(call->context, call->problem, &rows, memory);
-    }
+    run_jobs(call, index, index + 1, memory_of(call, call->grid.count, index, worker));
+}
+
+static void run_all_rows(void *argument, int64_t index, int32_t worker)
+{
+    const struct forward_call *call = argument;
+    (void)worker;
+    run_jobs(call, index, call->grid.count, call->memory);
 }
 
 // ---- segments apart -----------------------------------------------------------------------------
-
-static size_t part_bytes(const attn_context *context, const struct attn_sdpa_problem *problem)
-{
-    return problem->stats == ATTN_F32 ? attn_forward_part_bytes_f32(context, problem)
-                                      : attn_forward_part_bytes_f64(context, problem);
-}
 
 static void run_segment(void *argument, int64_t index, int32_t worker)
 {
     const struct forward_call *call = argument;
     const int64_t segments = call->grid.segments, segment = index % segments;
-    const struct attn_forward_rows rows = rows_of_job(&call->grid, index / segments);
+    const struct attn_forward_rows rows = attn_forward_rows_of(&call->grid, index / segments);
     void *memory = memory_of(call, call->grid.count * segments, index, worker);
     void *part = call->parts + (size_t)index * call->part_bytes;
     if (call->problem->stats == ATTN_F32) {
-        attn_forward_segment_f32(call->context, call->problem, &rows, segment, memory, part);
+        attn_forward_segment_f32(&call->plan.f32, &rows, segment, memory, part);
     } else {
-        attn_forward_segment_f64(call->context, call->problem, &rows, segment, memory, part);
+        attn_forward_segment_f64(&call->plan.f64, &rows, segment, memory, part);
     }
 }
 
@@ -198,13 +196,26 @@ static void merge_segments(void *argument, int64_t index, int32_t worker)
 {
     const struct forward_call *call = argument;
     const int64_t segments = call->grid.segments;
-    const struct attn_forward_rows rows = rows_of_job(&call->grid, index);
+    const struct attn_forward_rows rows = attn_forward_rows_of(&call->grid, index);
     void *memory = memory_of(call, call->grid.count, index, worker);
     const void *parts = call->parts + (size_t)(index * segments) * call->part_bytes;
     if (call->problem->stats == ATTN_F32) {
-        attn_forward_merge_f32(call->context, call->problem, &rows, segments, memory, parts);
+        attn_forward_merge_f32(&call->plan.f32, &rows, segments, memory, parts);
     } else {
-        attn_forward_merge_f64(call->context, call->problem, &rows, segments, memory, parts);
+        attn_forward_merge_f64(&call->plan.f64, &rows, segments, memory, parts);
+    }
+}
+
+static void run_parallel(struct forward_call *call, size_t size)
+{
+    const struct attn_forward_grid *grid = &call->grid;
+    if (grid->segments > 1) {
+        const size_t parts = call->part_bytes * (size_t)(grid->count * grid->segments);
+        call->parts = call->memory + (size - parts) / 64 * 64;
+        attn_parallel_for(call->context, grid->count * grid->segments, run_segment, call);
+        attn_parallel_for(call->context, grid->count, merge_segments, call);
+    } else {
+        attn_parallel_for(call->context, grid->count, run_rows, call);
     }
 }
 
@@ -273,9 +284,9 @@ static void run_weights(const struct forward_call *call, const struct attn_weigh
                         void *memory)
 {
     if (call->problem->stats == ATTN_F32) {
-        attn_forward_weights_f32(call->context, call->problem, job, memory);
+        attn_forward_weights_f32(&call->plan.f32, job, memory);
     } else {
-        attn_forward_weights_f64(call->context, call->problem, job, memory);
+        attn_forward_weights_f64(&call->plan.f64, job, memory);
     }
 }
 
@@ -306,7 +317,7 @@ static void run_sum_job(void *argument, int64_t index, int32_t worker)
 // shape: batch, n, m, key
 static void write_zeros(const struct attn_sdpa_view *view, const int64_t shape[4])
 {
-    for (int64_t b = 0; view->data && b < shape[0]; b++) {
+    for (int64_t b = 0; b < shape[0]; b++) {
         for (int64_t n = 0; n < shape[1]; n++) {
             for (int64_t m = 0; m < shape[2]; m++) {
                 for (int64_t j = 0; j < shape[3]; j++) {
@@ -323,10 +334,14 @@ static void write_zeros(const struct attn_sdpa_view *view, const int64_t shape[4
 static void write_weights(struct forward_call *call)
 {
     const struct attn_sdpa_problem *p = call->problem;
-    const int64_t weights[4] = {p->batch, p->weight_head_count, p->weight_row_count, p->keys};
-    const int64_t sums[4] = {p->batch, p->query_heads, p->keys, 1};
-    write_zeros(&p->weights, weights);
-    write_zeros(&p->key_sums, sums);
-    attn_parallel_for(call->context, weight_jobs(p), run_weight_job, call);
-    attn_parallel_for(call->context, sum_jobs(p), run_sum_job, call);
+    if (p->weights.data) {
+        const int64_t shape[4] = {p->batch, p->weight_head_count, p->weight_row_count, p->keys};
+        write_zeros(&p->weights, shape);
+        attn_parallel_for(call->context, weight_jobs(p), run_weight_job, call);
+    }
+    if (p->key_sums.data) {
+        const int64_t shape[4] = {p->batch, p->query_heads, p->keys, 1};
+        write_zeros(&p->key_sums, shape);
+        attn_parallel_for(call->context, sum_jobs(p), run_sum_job, call);
+    }
 }

@@ -21,72 +21,79 @@ struct worker {
     strip_t *strips;
 };
 
-static struct worker take_worker(const plan_t *plan, int64_t strips, struct attn_arena *arena);
-static void start_strips(const plan_t *plan, const struct attn_forward_rows *rows,
-                         const struct attn_sdpa_sequence *sequence, const struct worker *worker,
-                         int64_t count);
+static void take_worker(const plan_t *plan, int64_t strips, struct attn_arena *arena,
+                        struct worker *worker);
+static void run_job(const plan_t *plan, const struct attn_forward_rows *rows,
+                    const struct worker *worker);
+static int64_t start_strips(const plan_t *plan, const struct attn_forward_rows *rows,
+                            const struct attn_sdpa_sequence *sequence, const struct worker *worker,
+                            int64_t count);
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                       int64_t key_head, const struct worker *worker, int64_t strips);
 static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                          const scratch_t *scratch, strip_t *strip);
 
-size_t REAL_NAME(attn_forward_worker_bytes)(const attn_context *context,
-                                            const struct attn_sdpa_problem *problem, int64_t strips)
+size_t REAL_NAME(attn_forward_worker_bytes)(const plan_t *plan, int64_t strips)
 {
-    plan_t plan;
-    REAL_NAME(attn_strip_plan_init)(context, problem, &plan);
     struct attn_arena arena = {0};
-    take_worker(&plan, strips, &arena);
+    struct worker worker;
+    take_worker(plan, strips, &arena, &worker);
     return arena.used;
 }
 
-void REAL_NAME(attn_forward_rows)(const attn_context *context,
-                                  const struct attn_sdpa_problem *problem,
-                                  const struct attn_forward_rows *rows, void *memory)
+void REAL_NAME(attn_forward_jobs)(const plan_t *plan, const struct attn_forward_grid *grid,
+                                  int64_t begin, int64_t end, void *memory)
 {
-    plan_t plan;
-    REAL_NAME(attn_strip_plan_init)(context, problem, &plan);
-    const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(problem, rows->sequence);
+    struct attn_arena arena = {memory, 0};
+    struct worker worker;
+    take_worker(plan, grid->strips, &arena, &worker);
+    for (int64_t job = begin; job < end; job++) {
+        const struct attn_forward_rows rows = attn_forward_rows_of(grid, job);
+        run_job(plan, &rows, &worker);
+    }
+}
+
+static void run_job(const plan_t *plan, const struct attn_forward_rows *rows,
+                    const struct worker *worker)
+{
+    const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(plan->problem, rows->sequence);
     const int64_t available = rows->heads * sequence.query_len;
     const int64_t count = attn_min(rows->count, available - rows->first);
     if (count <= 0) {
         return;
     }
-    const int64_t strips = (count + plan.width - 1) / plan.width;
-    struct attn_arena arena = {memory, 0};
-    const struct worker worker = take_worker(&plan, strips, &arena);
-    start_strips(&plan, rows, &sequence, &worker, count);
-    walk_keys(&plan, &sequence, rows->head / problem->group, &worker, strips);
+    const int64_t strips = start_strips(plan, rows, &sequence, worker, count);
+    walk_keys(plan, &sequence, rows->head / plan->problem->group, worker, strips);
     for (int64_t s = 0; s < strips; s++) {
-        finish_strip(&plan, &sequence, &worker.scratch, &worker.strips[s]);
+        finish_strip(plan, &sequence, &worker->scratch, &worker->strips[s]);
     }
 }
 
-static struct worker take_worker(const plan_t *plan, int64_t strips, struct attn_arena *arena)
+static void take_worker(const plan_t *plan, int64_t strips, struct attn_arena *arena,
+                        struct worker *worker)
 {
-    struct worker worker;
-    REAL_NAME(attn_strip_scratch_take)(plan, arena, &worker.scratch);
-    worker.strips = attn_arena_take(arena, strips, sizeof(strip_t));
+    REAL_NAME(attn_strip_scratch_take)(plan, arena, &worker->scratch);
+    worker->strips = attn_arena_take(arena, strips, sizeof(strip_t));
     for (int64_t s = 0; s < strips; s++) {
-        REAL_NAME(attn_strip_take)(plan, arena, arena->base ? &worker.strips[s] : NULL);
+        REAL_NAME(attn_strip_take)(plan, arena, arena->base ? &worker->strips[s] : NULL);
     }
-    return worker;
 }
 
-static void start_strips(const plan_t *plan, const struct attn_forward_rows *rows,
-                         const struct attn_sdpa_sequence *sequence, const struct worker *worker,
-                         int64_t count)
+// The number of strips that `count` rows take.
+static int64_t start_strips(const plan_t *plan, const struct attn_forward_rows *rows,
+                            const struct attn_sdpa_sequence *sequence, const struct worker *worker,
+                            int64_t count)
 {
-    const int64_t ahead = attn_min(count, sequence->query_len - rows->first % sequence->query_len);
-    const struct attn_ahead queries = attn_ahead_of(
-        &plan->problem->query, sequence->batch, rows->head + rows->first / sequence->query_len,
-        sequence->query_start + rows->first % sequence->query_len, ahead, plan->problem->head_dim);
+    int64_t head = rows->first / sequence->query_len;
+    int64_t row = rows->first - head * sequence->query_len;
+    const int64_t ahead = attn_min(count, sequence->query_len - row);
+    const struct attn_ahead queries = attn_ahead_of(&plan->problem->query, sequence->batch,
+                                                    rows->head + head, sequence->query_start + row,
+                                                    ahead, plan->problem->head_dim);
     attn_prefetch(&queries, 0, ahead);
-    for (int64_t done = 0; done < count; done += plan->width) {
-        strip_t *strip = &worker->strips[done / plan->width];
+    strip_t *strip = worker->strips;
+    for (int64_t done = 0; done < count; done += plan->width, strip++) {
         strip->rows = attn_min(count - done, plan->width);
-        int64_t head = (rows->first + done) / sequence->query_len;
-        int64_t row = (rows->first + done) % sequence->query_len;
         for (int64_t l = 0; l < strip->rows; l++) {
             strip->head[l] = rows->head + head;
             strip->row[l] = row;
@@ -97,6 +104,7 @@ static void start_strips(const plan_t *plan, const struct attn_forward_rows *row
         }
         REAL_NAME(attn_strip_start)(plan, sequence, &worker->scratch, strip);
     }
+    return strip - worker->strips;
 }
 
 // ---- one strip, one block -----------------------------------------------------------------------
@@ -141,8 +149,8 @@ static void open_segment(const plan_t *plan, strip_t *strip, int64_t segment)
 {
     if (strip->segment >= 0) {
         close_segment(plan, strip, strip->segments++ == 0);
+        reset_stats(strip);
     }
-    reset_stats(strip);
     strip->segment = segment;
 }
 
@@ -307,8 +315,7 @@ static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *seque
         highest = attn_max(highest, worker->strips[s].highest);
     }
     const bool dense = strips > 2;
-    for (int64_t block = lowest / plan->key_block * plan->key_block; block < highest;
-         block += plan->key_block) {
+    for (int64_t block = lowest & -plan->key_block; block < highest; block += plan->key_block) {
         const int64_t begin = attn_max(block, lowest);
         const int64_t count = attn_min(block + plan->key_block, highest) - begin;
         const int64_t first = sequence->key_start + begin;

@@ -16,55 +16,47 @@ static int64_t accumulator_bytes(const plan_t *plan)
     return plan->width * plan->problem->value_dim * (int64_t)sizeof(real);
 }
 
-size_t REAL_NAME(attn_forward_part_bytes)(const attn_context *context,
-                                          const struct attn_sdpa_problem *problem)
+size_t REAL_NAME(attn_forward_part_bytes)(const plan_t *plan)
 {
-    plan_t plan;
-    REAL_NAME(attn_strip_plan_init)(context, problem, &plan);
-    return PART_HEADER + (size_t)attn_round_up(accumulator_bytes(&plan), 64);
+    return PART_HEADER + (size_t)attn_round_up(accumulator_bytes(plan), 64);
 }
 
-// Plan, sequence and a started strip for `rows`; false where there are none.
+// The sequence and a started strip for `rows`; false where there are none.
 struct single {
-    plan_t plan;
     struct attn_sdpa_sequence sequence;
     struct worker worker;
 };
 
-static bool start_single(const attn_context *context, const struct attn_sdpa_problem *problem,
-                         const struct attn_forward_rows *rows, void *memory, struct single *single)
+static bool start_single(const plan_t *plan, const struct attn_forward_rows *rows, void *memory,
+                         struct single *single)
 {
-    REAL_NAME(attn_strip_plan_init)(context, problem, &single->plan);
-    single->sequence = attn_sdpa_sequence_at(problem, rows->sequence);
+    single->sequence = attn_sdpa_sequence_at(plan->problem, rows->sequence);
     const int64_t available = rows->heads * single->sequence.query_len;
     const int64_t count = attn_min(rows->count, available - rows->first);
     if (count <= 0) {
         return false;
     }
     struct attn_arena arena = {memory, 0};
-    single->worker = take_worker(&single->plan, 1, &arena);
-    start_strips(&single->plan, rows, &single->sequence, &single->worker, count);
+    take_worker(plan, 1, &arena, &single->worker);
+    start_strips(plan, rows, &single->sequence, &single->worker, count);
     return true;
 }
 
-void REAL_NAME(attn_forward_segment)(const attn_context *context,
-                                     const struct attn_sdpa_problem *problem,
-                                     const struct attn_forward_rows *rows, int64_t segment,
-                                     void *memory, void *part)
+void REAL_NAME(attn_forward_segment)(const plan_t *plan, const struct attn_forward_rows *rows,
+                                     int64_t segment, void *memory, void *part)
 {
     struct part *result = part;
     struct single single;
     result->seen = 0;
-    if (!start_single(context, problem, rows, memory, &single)) {
+    if (!start_single(plan, rows, memory, &single)) {
         return;
     }
-    const plan_t *plan = &single.plan;
     strip_t *strip = single.worker.strips;
     const int64_t keys = plan->key_block * ATTN_SEGMENT_BLOCKS;
     strip->lowest = attn_max(strip->lowest, segment * keys);
     strip->highest = attn_min(strip->highest, (segment + 1) * keys);
     if (strip->lowest < strip->highest) {
-        walk_keys(plan, &single.sequence, rows->head / problem->group, &single.worker, 1);
+        walk_keys(plan, &single.sequence, rows->head / plan->problem->group, &single.worker, 1);
         result->seen = 1;
         memcpy(result->max, strip->max, sizeof strip->max);
         memcpy(result->sum, strip->sum, sizeof strip->sum);
@@ -72,18 +64,15 @@ void REAL_NAME(attn_forward_segment)(const attn_context *context,
     }
 }
 
-void REAL_NAME(attn_forward_merge)(const attn_context *context,
-                                   const struct attn_sdpa_problem *problem,
-                                   const struct attn_forward_rows *rows, int64_t segments,
-                                   void *memory, const void *parts)
+void REAL_NAME(attn_forward_merge)(const plan_t *plan, const struct attn_forward_rows *rows,
+                                   int64_t segments, void *memory, const void *parts)
 {
     struct single single;
-    if (!start_single(context, problem, rows, memory, &single)) {
+    if (!start_single(plan, rows, memory, &single)) {
         return;
     }
-    const plan_t *plan = &single.plan;
     strip_t *strip = single.worker.strips;
-    const size_t bytes = REAL_NAME(attn_forward_part_bytes)(context, problem);
+    const size_t bytes = REAL_NAME(attn_forward_part_bytes)(plan);
     for (int64_t s = 0; s < segments; s++) {
         const char *memory_of_part = (const char *)parts + (size_t)s * bytes;
         const struct part *part = (const void *)memory_of_part;

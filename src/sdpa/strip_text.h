@@ -44,13 +44,12 @@ void REAL_NAME(attn_strip_scratch_take)(const plan_t *plan, struct attn_arena *a
     const struct attn_sdpa_problem *p = plan->problem;
     const int64_t columns = attn_max(attn_max(p->head_dim, p->value_dim), plan->key_block);
     const int64_t strip = plan->key_block * plan->width;
-    *scratch = (scratch_t){
-        .score = attn_arena_take(arena, strip, sizeof(real)),
-        .key = attn_arena_take(arena, plan->key_block * p->head_dim, sizeof(real)),
-        .value = attn_arena_take(arena, plan->key_block * p->value_dim, sizeof(real)),
-        .rows = attn_arena_take(arena, plan->width * columns, sizeof(real)),
-        .bias = attn_arena_take(arena, plan->masks_by_element ? strip : 0, sizeof(real)),
-    };
+    scratch->score = attn_arena_take(arena, strip, sizeof(real));
+    scratch->key = attn_arena_take(arena, plan->key_block * p->head_dim, sizeof(real));
+    scratch->value = attn_arena_take(arena, plan->key_block * p->value_dim, sizeof(real));
+    scratch->rows = attn_arena_take(arena, plan->width * columns, sizeof(real));
+    scratch->bias = attn_arena_take(arena, plan->masks_by_element ? strip : 0, sizeof(real));
+    scratch->next_key.rows = scratch->next_value.rows = 0;
 }
 
 void REAL_NAME(attn_strip_take)(const plan_t *plan, struct attn_arena *arena, strip_t *strip)
@@ -144,8 +143,8 @@ static void start_lanes(const struct attn_sdpa_sequence *sequence, strip_t *stri
         strip->end[l] = strip->end[l - 1];
     }
     for (int64_t l = 0; l < strip->lanes; l++) {
-        strip->max[l] = strip->total_max[l] = NONE;
-        strip->sum[l] = strip->total_sum[l] = 0;
+        strip->max[l] = NONE;
+        strip->sum[l] = 0;
     }
     strip->segment = -1;
     strip->segments = 0;
@@ -269,15 +268,17 @@ static void multiply_all(const plan_t *plan, const scratch_t *scratch, const str
     }
 }
 
+// Fewer keys are not worth telling apart by which lanes see them.
+enum { RAGGED_KEYS = 16 };
+
 // The same for keys that some lanes do not see: vectors of lanes that see nothing of a few keys are
 // left out.
 static void multiply_ragged(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                             rows_view_t key, const block_t *part, int64_t begin, int64_t end)
 {
-    enum { CHUNK = 16 };
     const int64_t vector = plan->kernels->vector_lanes;
-    for (int64_t from = begin; from < end; from += CHUNK) {
-        const int64_t to = attn_min(from + CHUNK, end);
+    for (int64_t from = begin; from < end; from += RAGGED_KEYS) {
+        const int64_t to = attn_min(from + RAGGED_KEYS, end);
         int64_t first = strip->rows, last = 0;
         for (int64_t l = 0; l < strip->rows; l++) {
             if (strip->begin[l] < to && from < strip->end[l]) {
@@ -299,8 +300,8 @@ static void hide(const plan_t *plan, const scratch_t *scratch, const strip_t *st
     if (begin >= end) {
         return;
     }
-    real first[ATTN_STRIP_LANES] = {0}, stop[ATTN_STRIP_LANES] = {0};
-    for (int64_t l = 0; l < strip->rows; l++) {
+    real first[ATTN_STRIP_LANES], stop[ATTN_STRIP_LANES];
+    for (int64_t l = 0; l < strip->lanes; l++) {
         first[l] = (real)attn_sdpa_clamp(strip->begin[l] - begin, 0, end - begin);
         stop[l] = (real)attn_sdpa_clamp(strip->end[l] - begin, 0, end - begin);
     }
@@ -318,11 +319,15 @@ void REAL_NAME(attn_strip_scores)(const plan_t *plan, const struct attn_sdpa_seq
 {
     int64_t begin, end;
     fully_visible(strip, part, &begin, &end);
-    multiply_ragged(plan, scratch, strip, key, part, part->begin, attn_min(begin, part->end));
-    if (begin < end) {
-        multiply_all(plan, scratch, strip, key, part, begin, end);
+    if (part->end - part->begin <= RAGGED_KEYS) {
+        multiply(plan, scratch, strip, key, part, part->begin, part->end, 0, strip->lanes);
+    } else {
+        multiply_ragged(plan, scratch, strip, key, part, part->begin, begin);
+        if (begin < end) {
+            multiply_all(plan, scratch, strip, key, part, begin, end);
+        }
+        multiply_ragged(plan, scratch, strip, key, part, end, part->end);
     }
-    multiply_ragged(plan, scratch, strip, key, part, end, part->end);
     if (plan->adjusts) {
         adjust(plan, sequence, scratch, strip, part);
         part->hidden = plan->masks_by_element;

@@ -9,15 +9,14 @@ static void walk_weights(const plan_t *plan, const struct attn_sdpa_sequence *se
                          const struct attn_weight_job *job, const scratch_t *scratch,
                          strip_t *strip, const int64_t *place);
 
-void REAL_NAME(attn_forward_weights)(const attn_context *context,
-                                     const struct attn_sdpa_problem *problem,
-                                     const struct attn_weight_job *job, void *memory)
+void REAL_NAME(attn_forward_weights)(const plan_t *plan, const struct attn_weight_job *job,
+                                     void *memory)
 {
-    plan_t plan;
-    REAL_NAME(attn_strip_plan_init)(context, problem, &plan);
+    const struct attn_sdpa_problem *problem = plan->problem;
     const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(problem, job->sequence);
     struct attn_arena arena = {memory, 0};
-    const struct worker worker = take_worker(&plan, 1, &arena);
+    struct worker worker;
+    take_worker(plan, 1, &arena, &worker);
     strip_t *strip = worker.strips;
     const int64_t rows = job->sums ? problem->queries : problem->weight_row_count;
     int64_t place[ATTN_STRIP_LANES];
@@ -31,10 +30,10 @@ void REAL_NAME(attn_forward_weights)(const attn_context *context,
             strip->head[strip->rows] = job->head;
             strip->row[strip->rows++] = row;
         }
-        if (strip->rows == plan.width || (m == rows - 1 && strip->rows > 0)) {
-            REAL_NAME(attn_strip_start)(&plan, &sequence, &worker.scratch, strip);
-            find_stats(&plan, &sequence, job->head / problem->group, &worker.scratch, strip);
-            walk_weights(&plan, &sequence, job, &worker.scratch, strip, place);
+        if (strip->rows == plan->width || (m == rows - 1 && strip->rows > 0)) {
+            REAL_NAME(attn_strip_start)(plan, &sequence, &worker.scratch, strip);
+            find_stats(plan, &sequence, job->head / problem->group, &worker.scratch, strip);
+            walk_weights(plan, &sequence, job, &worker.scratch, strip, place);
             strip->rows = 0;
         }
     }
@@ -61,6 +60,10 @@ static void find_stats(const plan_t *plan, const struct attn_sdpa_sequence *sequ
     real factor[ATTN_STRIP_LANES], part_factor[ATTN_STRIP_LANES];
     const struct REAL_NAME(attn_join)
         stats = {strip->total_max, strip->total_sum, strip->max, strip->sum, factor, part_factor};
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        strip->total_max[l] = NONE;
+        strip->total_sum[l] = 0;
+    }
     for (int64_t block = 0; block < strip->highest; block += plan->key_block) {
         const int64_t segment = block / (plan->key_block * ATTN_SEGMENT_BLOCKS);
         block_t part;
