@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Runs the layer on eight vectors of ones, twos, ... and prints the start of every output row.
+// Runs the layer on eight vectors n, n/2, n/3, ... and prints the start of every output row.
 static attn_status run(const attn_context *context, attn_module *layer, attn_error *error)
 {
     enum { LENGTH = 8 };
@@ -20,8 +20,11 @@ static attn_status run(const attn_context *context, attn_module *layer, attn_err
     if (status != ATTN_OK) {
         return status;
     }
-    for (int64_t i = 0; i < LENGTH * width; i++) {
-        ((float *)x.data)[i] = (float)(i / width + 1) / (float)(1 + i % width);
+    float *values = x.data;
+    for (int64_t row = 0; row < LENGTH; row++) {
+        for (int64_t column = 0; column < width; column++) {
+            values[row * width + column] = (float)(row + 1) / (float)(column + 1);
+        }
     }
     status = attn_tape_create(context, &tape, error);
     if (status == ATTN_OK) {
@@ -49,8 +52,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: load_gpt2_layer MODEL.safetensors [LAYER [HEADS]]\n");
         return 2;
     }
-    const int64_t number = argc > 2 ? atoll(argv[2]) : 0;
-    const int64_t heads = argc > 3 ? atoll(argv[3]) : 12;
+    const int64_t number = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
+    const int64_t heads = argc > 3 ? strtoll(argv[3], NULL, 10) : 12;
     attn_context *context = NULL;
     attn_safetensors *file = NULL;
     attn_module *module = NULL;

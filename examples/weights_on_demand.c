@@ -6,7 +6,6 @@
 // two heads, and for each key's sum of weights: how much attention it gets from all rows.
 #include <attn/attn.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { HEADS = 2, LENGTH = 4096, SIZE = 16, COUNT = HEADS * LENGTH * SIZE };
 
@@ -54,16 +53,16 @@ int main(void)
     attn_error error;
     attn_context *context = NULL;
     attn_generator *generator = NULL;
-    float *memory = malloc(3 * sizeof(float) * COUNT);
-    static float weights[HEADS][LENGTH], sums[HEADS][LENGTH];
-    if (memory == NULL || attn_context_create(NULL, &context, &error) != ATTN_OK ||
-        attn_generator_create(context, 7, &generator, &error) != ATTN_OK) {
-        fprintf(stderr, "no memory\n");
-        return 1;
+    static float memory[3 * COUNT], weights[HEADS][LENGTH], sums[HEADS][LENGTH];
+    attn_status status = attn_context_create(NULL, &context, &error);
+    if (status == ATTN_OK) {
+        status = attn_generator_create(context, 7, &generator, &error);
     }
-    const int64_t shape[] = {3 * (int64_t)COUNT};
-    const attn_tensor all = attn_tensor_wrap(memory, ATTN_F32, 1, shape);
-    attn_status status = attn_randn(generator, &all, &error);
+    if (status == ATTN_OK) {
+        const int64_t shape[] = {3 * (int64_t)COUNT};
+        const attn_tensor all = attn_tensor_wrap(memory, ATTN_F32, 1, shape);
+        status = attn_randn(generator, &all, &error);
+    }
     if (status == ATTN_OK) {
         status = look(context, memory, weights[0], sums[0], &error);
     }
@@ -75,7 +74,6 @@ int main(void)
     } else {
         fprintf(stderr, "%s\n", error.text);
     }
-    free(memory);
     attn_generator_destroy(generator);
     attn_context_destroy(context);
     return status == ATTN_OK ? 0 : 1;

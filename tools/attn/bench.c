@@ -1,6 +1,6 @@
 // attn bench: how fast one shape is on this machine.
 #define _GNU_SOURCE
-#include <math.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -254,6 +254,7 @@ static int by_time(const void *left, const void *right)
 
 static void print_times(const bench *b, const char *name, double operations)
 {
+    assert(b->times != NULL);
     qsort(b->times, (size_t)b->repeat, sizeof(double), by_time);
     const double fastest = b->times[0];
     const double median = b->times[b->repeat / 2];

@@ -273,7 +273,8 @@ static int save(const conversion *c)
     }
     // The one tensor of a .npy has no name of its own.
     for (int64_t i = 0; i < c->count; i++) {
-        if (*c->tensors[i].name == '\0') {
+        const char *name = c->tensors[i].name;
+        if (name == NULL || *name == '\0') {
             c->tensors[i].name = "tensor";
         }
     }

@@ -462,7 +462,11 @@ static int numbers_of_text(const arguments *a, const char *path, numbers *read)
         return EXIT_TROUBLE;
     }
     read->values = calloc(strlen(text) / 2 + 2, sizeof(double));
-    int status = read->values == NULL ? trouble(a, "out of memory") : EXIT_OK;
+    if (read->values == NULL) {
+        free(text);
+        return trouble(a, "out of memory");
+    }
+    int status = EXIT_OK;
     for (char *next = text; status == EXIT_OK;) {
         next += strspn(next, " \t\r\n,;");
         if (*next == '\0') {

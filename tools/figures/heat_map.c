@@ -53,9 +53,11 @@ attn_status figure_heat_maps(const figure_heat_map *maps, int64_t count,
         canvas_text(&c, heat_map_title_font, black, ALIGN_LEFT, HEAT_MAP_MARGIN,
                     HEAT_MAP_MARGIN + heat_map_title_font.size / 2, options->title);
         for (int64_t i = 0; i < count; i++) {
-            const double across = (double)(i % l.across) * (l.map_width + 2 * HEAT_MAP_GAP);
-            const double down = (double)(i / l.across) * (l.map_height + HEAT_MAP_GAP);
-            draw_map(&c, &l, &maps[i], options, l.left + across, l.top + down);
+            const int64_t row = i / l.across;
+            const int64_t column = i % l.across;
+            draw_map(&c, &l, &maps[i], options,
+                     l.left + (double)column * (l.map_width + 2 * HEAT_MAP_GAP),
+                     l.top + (double)row * (l.map_height + HEAT_MAP_GAP));
         }
         draw_bar(&c, &l);
     }
