@@ -155,8 +155,22 @@ static void everything(struct attention *a, attn_dtype dtype)
     attention_add_philox(a, 0.2);
 }
 
-// Any choice of gradients, by one thread or by rows and keys among three, has the bits of all of them
-// by one.
+static void check_gradients(const struct attention *a, const struct attention_results *all,
+                            double tolerance)
+{
+    attn_context *context = test_context();
+    struct attention_results reference;
+    attention_run(context, a, ATTENTION_REFERENCE, ATTN_F64, &reference);
+    for (int m = ATTENTION_GRAD_QUERY; m < ATTENTION_RESULT_COUNT; m++) {
+        assert_tensors_close(attention_result_names[m], &all->of[m], &reference.of[m], tolerance,
+                             tolerance);
+    }
+    attention_results_end(&reference);
+    attn_context_destroy(context);
+}
+
+// All gradients are right, and any choice of them, by one thread or by rows and keys among three, has
+// the bits of all of them by one.
 static void any_gradients_any_threads(void **state)
 {
     (void)state;
@@ -167,6 +181,7 @@ static void any_gradients_any_threads(void **state)
         struct attention_results all, some;
         everything(&a, dtypes[n]);
         run(contexts[0], &a, &all);
+        check_gradients(&a, &all, dtypes[n] == ATTN_F32 ? 2e-5 : 1e-3);
         for (unsigned chosen = 1; chosen < 32; chosen++) {
             attention_results_begin(&some, &a, ATTN_DTYPE_NONE);
             attention_forward(contexts[0], &a, ATTENTION_PUBLIC, &some);
