@@ -14,7 +14,7 @@
 // masks; llama's rotary_emb.inv_freq) are skipped. torch's bias_k and bias_v are refused: no module
 // here has them. llama's heads read rotary positions, so it fits only a module that is configured for
 // them, and gpt2 and torch only one that is not. A bias that the module does not have may be absent
-// or all zero. A fused projection and separate ones convert into each other through a module.
+// or all zero; other parameters that it does not have are refused, not passed over. A fused projection and separate ones convert into each other through a module.
 #ifndef ATTN_LAYOUT_H
 #define ATTN_LAYOUT_H
 

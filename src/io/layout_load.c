@@ -31,6 +31,8 @@ static attn_status expected_shape(const loading *l, const attn_parameter *parame
 static attn_status wrong_shape(const loading *l, const char *name, const attn_tensor *given,
                                int32_t ndim, const int64_t *expected);
 static attn_status missing(const loading *l, const char *name);
+static bool is_bias(attn_role role);
+static bool is_own_name(const char *name);
 static bool is_zero(const attn_tensor *tensor);
 
 attn_status attn_layer_load(attn_module *module, const attn_layer *layer,
@@ -147,13 +149,41 @@ static attn_status check_leftover(const loading *l, const attn_named_tensor *nam
             return attn_fail(l->error, ATTN_ERR_NOT_SUPPORTED,
                              "%s: the module has no query and key norms (qk_norm)", shown.text);
         }
-        if (l->layer->layout != ATTN_LAYOUT_ATTN && !is_zero(&named->tensor)) {
+        if (is_bias((attn_role)role) && !is_zero(&named->tensor)) {
             return attn_fail(l->error, ATTN_ERR_NOT_SUPPORTED,
                              "%s: not zero, and the module has no such bias (%s)", shown.text,
                              role == ATTN_ROLE_OUT_BIAS ? "out_bias" : "qkv_bias");
         }
     }
+    if (l->layer->layout == ATTN_LAYOUT_ATTN && is_own_name(name) &&
+        attn_module_find_parameter(l->module, name) == NULL && !is_zero(&named->tensor)) {
+        return attn_fail(l->error, ATTN_ERR_NOT_SUPPORTED, "%s: the %s has no such parameter",
+                         shown.text, attn_module_kind(l->module));
+    }
     return ATTN_OK;
+}
+
+static bool is_bias(attn_role role)
+{
+    return role == ATTN_ROLE_QUERY_BIAS || role == ATTN_ROLE_KEY_BIAS ||
+           role == ATTN_ROLE_VALUE_BIAS || role == ATTN_ROLE_OUT_BIAS;
+}
+
+// Does the name, without prefix, look like a parameter of one of this library's modules?
+static bool is_own_name(const char *name)
+{
+    static const char *const firsts[] = {"W_query", "W_key", "W_value", "out_proj", "heads"};
+    const size_t length = strcspn(name, ".");
+    const char *last = strrchr(name, '.');
+    if (last != NULL && strcmp(last, ".mask") == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++) {
+        if (strlen(firsts[i]) == length && memcmp(name, firsts[i], length) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool is_zero(const attn_tensor *tensor)

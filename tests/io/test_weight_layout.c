@@ -232,6 +232,39 @@ static void test_refusals_of_what_is_not_computed(void **state)
     fixture_clear(&f);
 }
 
+// A file of this library with more than the module has does not lose the rest in silence.
+static void test_own_leftovers_are_refused(void **state)
+{
+    (void)state;
+    layer_fixture f = {.context = context, .next = 1};
+    fixture_add(&f, "W_query.weight", 6, 6);
+    fixture_add(&f, "W_key.weight", 6, 6);
+    fixture_add(&f, "W_value.weight", 6, 6);
+    fixture_add(&f, "W_value.bias", 6, 0);
+    fixture_add(&f, "out_proj.weight", 6, 6);
+    fixture_add(&f, "mask", 8, 8);
+    fixture_add(&f, "x", 6, 6);
+    const attn_layer layer = named_layer(ATTN_LAYOUT_ATTN, "");
+    attn_attention_config config = small_config(false, false);
+    attn_module *module = create(&config);
+    attn_error error;
+    ASSERT_FAILS(ATTN_ERR_NOT_SUPPORTED,
+                 "W_value.bias: not zero, and the module has no such bias (qkv_bias)",
+                 attn_layer_load(module, &layer, f.tensors, f.count, &error));
+    memset(f.tensors[3].tensor.data, 0, 6 * sizeof(float));
+    ASSERT_OK(attn_layer_load(module, &layer, f.tensors, f.count, &error));
+    attn_module_destroy(module);
+
+    config.num_heads = 1;
+    config.out_bias = true;
+    ASSERT_OK(attn_causal_attention_create(context, &config, NULL, &module, &error));
+    ASSERT_FAILS(ATTN_ERR_NOT_SUPPORTED,
+                 "out_proj.weight: the causal_attention has no such parameter",
+                 attn_layer_load(module, &layer, f.tensors, f.count, &error));
+    attn_module_destroy(module);
+    fixture_clear(&f);
+}
+
 static void test_a_failed_load_changes_nothing(void **state)
 {
     (void)state;
@@ -491,6 +524,7 @@ int main(void)
         cmocka_unit_test(test_torch_joint_and_separate),
         cmocka_unit_test(test_refusals_name_the_tensor),
         cmocka_unit_test(test_refusals_of_what_is_not_computed),
+        cmocka_unit_test(test_own_leftovers_are_refused),
         cmocka_unit_test(test_a_failed_load_changes_nothing),
         cmocka_unit_test(test_golden_layer_through_a_gpt2_file),
         cmocka_unit_test(test_round_trips),
