@@ -58,8 +58,11 @@ static bool packs_b(const struct KERNELS *kernels, const struct attn_block *bloc
 // `whole` in equal parts of at most `most`, rounded up to `unit`; at least 1.
 static int64_t equal_part(int64_t whole, int64_t most, int64_t unit)
 {
+    if (whole <= most) { // small products do not pay for divisions
+        return larger(whole, 1);
+    }
     const int64_t parts = (whole + most - 1) / most;
-    return parts > 1 ? round_up((whole + parts - 1) / parts, unit) : larger(whole, 1);
+    return round_up((whole + parts - 1) / parts, unit);
 }
 
 static int64_t piece_of_depth(const struct KERNELS *kernels, const struct attn_block *block)
@@ -74,14 +77,20 @@ static int64_t piece_of_depth(const struct KERNELS *kernels, const struct attn_b
 static int64_t group_of_columns(const struct KERNELS *kernels, const struct attn_block *block,
                                 int64_t piece)
 {
-    const int64_t most = GROUP_BYTES / (piece * (int64_t)sizeof(REAL));
-    return equal_part(block->columns, most, kernels->tile_lanes);
+    const int64_t bytes = piece * (int64_t)sizeof(REAL); // of a column
+    if (block->columns <= 2 * kernels->tile_lanes) {
+        return larger(block->columns, 1);
+    }
+    return equal_part(block->columns, GROUP_BYTES / bytes, kernels->tile_lanes);
 }
 
-static int64_t strip_of_rows(const struct KERNELS *kernels, int64_t depth)
+static int64_t strip_of_rows(const struct KERNELS *kernels, int64_t rows, int64_t depth)
 {
-    const int64_t rows = STRIP_BYTES / (larger(depth, 1) * (int64_t)sizeof(REAL));
-    return larger(rows / kernels->tile_rows, 1) * kernels->tile_rows;
+    if (rows <= kernels->tile_rows || depth == 0) {
+        return kernels->tile_rows;
+    }
+    const int64_t most = STRIP_BYTES / (depth * (int64_t)sizeof(REAL));
+    return larger(most / kernels->tile_rows, 1) * kernels->tile_rows;
 }
 
 // A few neighbours, in steps of fixed size: a call of memcpy takes longer than such a copy.
@@ -146,7 +155,8 @@ static void multiply(const struct part *p, int64_t row, int64_t rows, int64_t co
 {
     const struct attn_block *block = p->block;
     const int64_t lanes = p->kernels->tile_lanes;
-    const int64_t height = p->a_panels ? p->kernels->tile_rows : strip_of_rows(p->kernels, depth);
+    const int64_t height = p->a_panels ? p->kernels->tile_rows
+                                       : strip_of_rows(p->kernels, rows, depth);
     struct TILE tile = {.c_row = c_row, .start = start};
     const REAL *b;   // the first panel
     int64_t b_panel; // from panel to panel

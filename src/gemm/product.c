@@ -184,9 +184,14 @@ static void cut(struct plan *plan, int32_t workers, int64_t tile_rows, int64_t t
     plan->columns_per_part = block->columns;
     const double terms = (double)plan->batch * (double)block->rows * (double)block->columns *
                          (double)block->depth;
+    plan->row_parts = block->rows > 0;
+    plan->column_parts = block->columns > 0;
+    if (workers == 1 || terms < SERIAL_TERMS) {
+        return;
+    }
     const int64_t wanted =
         ceil_divide((int64_t)workers * JOBS_PER_WORKER, plan->batch > 0 ? plan->batch : 1);
-    if (workers > 1 && terms >= SERIAL_TERMS && wanted > 1) {
+    if (wanted > 1) {
         const int64_t unit = block->panels ? 4 * tile_rows : TALL_ROWS;
         const int64_t most = block->rows / unit;
         const int64_t row_parts = most < 1 ? 1 : (most < wanted ? most : wanted);
@@ -301,13 +306,14 @@ static void *advance(const void *data, int64_t elements, attn_dtype dtype)
 static void run_part(void *argument, int64_t index, int32_t worker)
 {
     const struct plan *const plan = argument;
-    const int64_t column_part = index % plan->column_parts;
-    const int64_t row_part = index / plan->column_parts % plan->row_parts;
-    int64_t matrix = index / plan->column_parts / plan->row_parts;
+    const bool whole = plan->row_parts == 1 && plan->column_parts == 1; // no divisions
+    const int64_t column_part = whole ? 0 : index % plan->column_parts;
+    const int64_t row_part = whole ? 0 : index / plan->column_parts % plan->row_parts;
+    int64_t matrix = whole ? index : index / plan->column_parts / plan->row_parts;
     int64_t a = 0;
     int64_t b = 0;
     int64_t c = 0;
-    for (int32_t d = plan->batch_dims - 1; d >= 0; d--) {
+    for (int32_t d = plan->batch_dims - 1; d >= 0 && matrix > 0; d--) {
         const int64_t at = matrix % plan->batch_shape[d];
         matrix /= plan->batch_shape[d];
         a += at * plan->a_stride[d];
