@@ -13,7 +13,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(gcc libc6-dev cmake ninja-build pkg-config
   libpthreadpool-dev libjansson-dev zlib1g-dev libcairo2-dev)
 test_packages=(g++ libcmocka-dev python3-numpy)
-dev_packages=(clang libclang-rt-14-dev clang-format clang-tidy shellcheck dpkg-dev
+dev_packages=(clang libclang-rt-14-dev clang-format clang-tidy shellcheck dpkg-dev git
   gcc-aarch64-linux-gnu qemu-user)
 
 check=no
@@ -54,9 +54,18 @@ if ((${#missing[@]})); then
     echo "setup.sh: these packages are missing; as root: apt-get install ${missing[*]}" >&2
     exit 1
   fi
-  echo "setup.sh: installing ${missing[*]}" >&2
-  "${as_root[@]}" apt-get update -qq >&2
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  echo "setup.sh: installing ${missing[*]} (log: build/setup.log)" >&2
+  mkdir -p "$root/build"
+  log=$root/build/setup.log
+  {
+    "${as_root[@]}" apt-get update -qq &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -q --no-install-recommends "${missing[@]}"
+  } >"$log" 2>&1 </dev/null || {
+    tail -n 40 "$log" >&2
+    echo "setup.sh: the installation failed; as root: apt-get install ${missing[*]}" >&2
+    exit 1
+  }
 fi
 
 # The arm64 libraries are unpacked into a folder of their own: Debian's libpthreadpool cannot be
@@ -70,6 +79,7 @@ unpack_cross_libraries() {
   rm -rf "$work" "$sysroot"
   mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/debs" "$work/root"
   : >"$work/status"
+  echo "setup.sh: unpacking arm64 libraries into build/sysroot-aarch64" >&2
   "${apt[@]}" update >&2
   (cd "$work/debs" && "${apt[@]}" download libcmocka0 libcmocka-dev libjansson4 libjansson-dev \
     libpthreadpool0 libpthreadpool-dev zlib1g zlib1g-dev libc6 libgcc-s1 >&2)
