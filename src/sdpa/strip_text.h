@@ -250,19 +250,52 @@ static void multiply(const plan_t *plan, const scratch_t *scratch, const strip_t
     plan->kernels->tile(&product, end - begin, lanes, plan->problem->head_dim);
 }
 
+// A few rows leave most lanes of a vector idle. Here the keys of two vectors take the lanes: they are
+// transposed, multiplied, and the scores transposed back. Each score is the same chain; the lanes of no
+// row get zeros.
+static void multiply_few(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                         rows_view_t key, const block_t *part, int64_t begin)
+{
+    const int64_t vector = plan->kernels->vector_lanes, keys = 2 * vector;
+    const int64_t columns = plan->problem->head_dim;
+    real *const transposed = scratch->rows, *const scores = transposed + columns * keys;
+    plan->kernels->transpose(key.data + (begin - part->begin) * key.stride, key.stride, keys,
+                             columns, transposed, keys);
+    const struct REAL_NAME(attn_tile) product = {
+        .a = strip->query,
+        .a_row = 1,
+        .a_depth = plan->width,
+        .b = transposed,
+        .b_depth = keys,
+        .c = scores,
+        .c_row = keys,
+    };
+    plan->kernels->tile(&product, strip->rows, keys, columns);
+    memset(scores + strip->rows * keys, 0, (size_t)((vector - strip->rows) * keys) * sizeof(real));
+    plan->kernels->transpose(scores, keys, vector, keys,
+                             scratch->score + (begin - part->origin) * plan->width, plan->width);
+}
+
 // All lanes. Few of them have so little to compute that memory decides: the next block is asked for
 // bit by bit in between, so that both go on at once.
 static void multiply_all(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                          rows_view_t key, const block_t *part, int64_t begin, int64_t end)
 {
-    enum { CHUNK = 16 };
-    if (strip->lanes > plan->kernels->vector_lanes || scratch->next_key.rows == 0) {
+    enum { CHUNK = 16, FEW = 4 };
+    const int64_t vector = plan->kernels->vector_lanes;
+    if (strip->lanes > vector) {
         multiply(plan, scratch, strip, key, part, begin, end, 0, strip->lanes);
         return;
     }
-    for (int64_t from = begin; from < end; from += CHUNK) {
-        const int64_t to = attn_min(from + CHUNK, end);
-        multiply(plan, scratch, strip, key, part, from, to, 0, strip->lanes);
+    const bool few = strip->rows <= attn_min(FEW, vector / 2);
+    for (int64_t from = begin, to; from < end; from = to) {
+        if (few && end - from >= 2 * vector) {
+            to = from + 2 * vector;
+            multiply_few(plan, scratch, strip, key, part, from);
+        } else {
+            to = attn_min(from + CHUNK, end);
+            multiply(plan, scratch, strip, key, part, from, to, 0, strip->lanes);
+        }
         attn_prefetch(&scratch->next_key, from - begin, to - begin);
         attn_prefetch(&scratch->next_value, from - begin, to - begin);
     }
