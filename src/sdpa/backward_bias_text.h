@@ -66,8 +66,7 @@ static void add_strip(const struct back_worker *worker, const struct attn_sdpa_s
 }
 
 // All rows of one sequence and query head that the piece covers.
-static void add_sequence(const struct back_worker *worker,
-                         const struct attn_sdpa_sequence *sequence,
+static void add_sequence(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                          const struct attn_backward_bias_piece *piece, int64_t head)
 {
     const struct attn_sdpa_problem *p = worker->plan.problem;
@@ -77,6 +76,7 @@ static void add_sequence(const struct back_worker *worker,
          row += width) {
         start_back_strip(worker, sequence, head, row, attn_min(width, row_end - row),
                          &worker->strips[0]);
+        sharpen_deltas(worker, sequence, head / p->group, 1);
         add_strip(worker, sequence, piece, head / p->group, &worker->strips[0]);
     }
 }

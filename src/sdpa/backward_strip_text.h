@@ -32,15 +32,6 @@ struct back_strip {
     bool query_finite, grad_finite;
 };
 
-// Rows that are asked for while others are worked on, in `steps` steps of which `done` are over.
-enum { MOST_AHEAD = 8, STEPS = 3 }; // steps: of one strip and block
-
-struct back_ahead {
-    struct attn_ahead rows[MOST_AHEAD];
-    int count;
-    int64_t done, steps;
-};
-
 // One worker's scratch.
 struct back_worker {
     plan_t plan;
@@ -52,7 +43,6 @@ struct back_worker {
     real *gradient;              // key_block x width: of the weights, then of the scores
     real *grad_key, *grad_value; // (Tk, D), (Tk, Dv): sums that cannot stand in the outputs
     struct back_strip *strips;
-    struct back_ahead ahead;
     real *deltas; // (B, Hq, Tq), or NULL: from the output
 };
 

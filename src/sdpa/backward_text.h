@@ -18,17 +18,17 @@ static struct row_range rows_after(const plan_t *plan, const struct attn_backwar
                                    const struct row_range *all, const struct row_range *rows);
 static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                           const struct row_range *rows, bool of_deltas);
-static void ask_for_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
-                         const struct row_range *rows);
 static struct key_sums open_key_sums(const struct back_worker *worker,
                                      const struct attn_sdpa_sequence *sequence,
                                      const struct attn_backward_piece *piece);
 static void close_key_sums(const struct back_worker *worker,
                            const struct attn_sdpa_sequence *sequence,
                            const struct attn_backward_piece *piece, const struct key_sums *sums);
-static void walk_keys(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+static void sharpen_deltas(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                           int64_t key_head, int64_t strips);
+static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                       const struct attn_backward_piece *piece, int64_t strips,
-                      const struct row_range *next, const struct key_sums *sums);
+                      const struct key_sums *sums);
 static void store_deltas(const struct back_worker *worker,
                          const struct attn_sdpa_sequence *sequence, const struct back_strip *back);
 static void store_query_rows(const struct back_worker *worker,
@@ -56,18 +56,17 @@ void REAL_NAME(attn_backward_run)(const attn_context *context,
     const struct key_sums sums = open_key_sums(&worker, &sequence, piece);
     const struct row_range all = piece_rows(&sequence, piece);
     struct row_range rows = rows_after(&worker.plan, piece, &all, NULL);
-    ask_for_rows(&worker, &sequence, &rows);
     while (rows.row < rows.row_end) {
-        const struct row_range next = rows_after(&worker.plan, piece, &all, &rows);
         const int64_t strips = start_rows(&worker, &sequence, &rows, piece->of_deltas);
-        walk_keys(&worker, &sequence, piece, strips, &next, &sums);
+        sharpen_deltas(&worker, &sequence, piece->key_head, strips);
+        walk_keys(&worker, &sequence, piece, strips, &sums);
         for (int64_t s = 0; piece->of_query && s < strips; s++) {
             store_query_rows(&worker, &sequence, &worker.strips[s]);
         }
         for (int64_t s = 0; piece->of_deltas && s < strips; s++) {
             store_deltas(&worker, &sequence, &worker.strips[s]);
         }
-        rows = next;
+        rows = rows_after(&worker.plan, piece, &all, &rows);
     }
     close_key_sums(&worker, &sequence, piece, &sums);
 }
@@ -123,75 +122,6 @@ static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_seq
     return strips;
 }
 
-// ---- what is asked for ahead --------------------------------------------------------------------
-
-static void ask_for(struct back_ahead *ahead, struct attn_ahead rows)
-{
-    ahead->rows[ahead->count++] = rows;
-}
-
-// One more of the steps in which everything is asked for.
-static void ask(struct back_ahead *ahead, int64_t step)
-{
-    for (int i = 0; i < ahead->count; i++) {
-        const int64_t rows = ahead->rows[i].rows;
-        attn_prefetch(&ahead->rows[i], rows * ahead->done / ahead->steps,
-                      rows * step / ahead->steps);
-    }
-    ahead->done = step;
-}
-
-// What a strip reads of rows [row, row + count) when it starts.
-static void ask_for_inputs(struct back_ahead *ahead, const struct attn_sdpa_problem *p,
-                           const struct attn_sdpa_sequence *sequence, int64_t head, int64_t row,
-                           int64_t count)
-{
-    const int64_t first = sequence->query_start + row;
-    ask_for(ahead,
-            attn_ahead_of(&p->grad_output, sequence->batch, head, first, count, p->value_dim));
-    ask_for(ahead, attn_ahead_of(&p->output, sequence->batch, head, first, count, p->value_dim));
-    ask_for(ahead, attn_ahead_of(&p->query, sequence->batch, head, first, count, p->head_dim));
-}
-
-static void ask_for_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
-                         const struct row_range *rows)
-{
-    worker->ahead = (struct back_ahead){.steps = 1};
-    ask_for_inputs(&worker->ahead, worker->plan.problem, sequence, rows->head, rows->row,
-                   rows->row_end - rows->row);
-    ask(&worker->ahead, 1);
-}
-
-// While strips work on block number n of `blocks`: keys, values and their sums of the block after it,
-// and of the rows, those that the strips will store and those that come next, a share per block.
-static void look_ahead(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
-                       const struct attn_backward_piece *piece, int64_t strips, int64_t block,
-                       int64_t highest, const struct row_range *next, int64_t n, int64_t blocks)
-{
-    const struct attn_sdpa_problem *p = worker->plan.problem;
-    struct back_ahead *ahead = &worker->ahead;
-    *ahead = (struct back_ahead){.steps = STEPS * strips};
-    const int64_t keys = attn_min(worker->plan.key_block, highest - block);
-    const struct attn_sdpa_view *views[4] = {&p->key, &p->value, &p->grad_key, &p->grad_value};
-    for (int v = 0; v < 4; v++) {
-        if (v < 2 || (piece->of_keys && stands_in_output(&worker->plan, views[v]))) {
-            ask_for(ahead, attn_ahead_of(views[v], sequence->batch, piece->key_head,
-                                         sequence->key_start + block, keys,
-                                         v % 2 == 0 ? p->head_dim : p->value_dim));
-        }
-    }
-    const int64_t rows = next->row_end - next->row;
-    ask_for_inputs(ahead, p, sequence, next->head, next->row + rows * n / blocks,
-                   rows * (n + 1) / blocks - rows * n / blocks);
-    if (piece->of_query) {
-        const strip_t *first = &worker->strips[0].strip, *last = &worker->strips[strips - 1].strip;
-        const int64_t stored = last->row[0] + last->rows - first->row[0];
-        ask_for(ahead, attn_ahead_of(&p->grad_query, sequence->batch, first->head[0],
-                                     sequence->query_start + first->row[0] + stored * n / blocks,
-                                     stored * (n + 1) / blocks - stored * n / blocks, p->head_dim));
-    }
-}
-
 // ---- products with the scores' gradients and the weights ------------------------------------------
 
 // grad_value (keys, Dv) += weights (keys, rows) grad_output (rows, Dv), and the same for grad_key with
@@ -244,13 +174,13 @@ static void add_to_query(const struct back_worker *worker, const struct back_str
     enum { FEW = 12 };
     const plan_t *plan = &worker->plan;
     const strip_t *strip = &back->strip;
-    if (!part->hidden) {
-        add_to_rows(worker, back, key, part, 0, strip->rows, part->begin, part->end, ATTN_TILE_ALL);
-        return;
-    }
     const bool finite = plan->kernels->finite(key.data, key.stride, part->end - part->begin,
                                               plan->problem->head_dim);
     const attn_tile_select select = finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A;
+    if (!part->hidden) {
+        add_to_rows(worker, back, key, part, 0, strip->rows, part->begin, part->end, select);
+        return;
+    }
     for (int64_t row = 0; row < strip->rows; row += FEW) {
         const int64_t rows = attn_min(FEW, strip->rows - row);
         int64_t begin = part->end, end = part->begin;
@@ -268,7 +198,7 @@ static void add_to_query(const struct back_worker *worker, const struct back_str
     }
 }
 
-static void go_back(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+static void go_back(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                     const struct attn_backward_piece *piece, struct back_strip *back,
                     rows_view_t key, rows_view_t value, block_t *part, const struct key_sums *sums)
 {
@@ -276,7 +206,6 @@ static void go_back(struct back_worker *worker, const struct attn_sdpa_sequence 
     const struct attn_sdpa_problem *p = plan->problem;
     struct key_run runs[2 * MOST_RUNS];
     const int count = cut_runs(&back->strip, part, runs);
-    ask(&worker->ahead, worker->ahead.done + 1);
     weights_again(worker, sequence, back, key, part);
     if (piece->of_deltas) {
         const struct REAL_NAME(attn_gradient)
@@ -287,27 +216,25 @@ static void go_back(struct back_worker *worker, const struct attn_sdpa_sequence 
     }
     if (sums->value) {
         add_to_keys(plan, part, runs, count, worker->scratch.score, back->grad_output, p->value_dim,
-                    part->hidden && !back->grad_finite ? ATTN_TILE_HIDDEN_A : ATTN_TILE_ALL,
-                    sums->value, sums->value_row);
+                    back->grad_finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A, sums->value,
+                    sums->value_row);
     }
     if (!sums->key && !piece->of_query) {
         return;
     }
-    ask(&worker->ahead, worker->ahead.done + 1);
     score_gradients(worker, back, value, part, runs, count, p->softcap > 0 ? worker->slopes : NULL);
     if (sums->key) {
         add_to_keys(plan, part, runs, count, worker->gradient, back->query, p->head_dim,
-                    part->hidden && !back->query_finite ? ATTN_TILE_HIDDEN_A : ATTN_TILE_ALL,
-                    sums->key, sums->key_row);
+                    back->query_finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A, sums->key,
+                    sums->key_row);
     }
     if (piece->of_query) {
-        ask(&worker->ahead, worker->ahead.done + 1);
         add_to_query(worker, back, key, part);
     }
 }
 
 // One block of keys, of which the piece has [begin, end), and every strip.
-static void walk_strips(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+static void walk_strips(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                         const struct attn_backward_piece *piece, int64_t strips, int64_t block,
                         int64_t begin, int64_t end, const struct key_sums *sums)
 {
@@ -328,13 +255,12 @@ static void walk_strips(struct back_worker *worker, const struct attn_sdpa_seque
                     (rows_view_t){key.data + skip * key.stride, key.stride},
                     (rows_view_t){value.data + skip * value.stride, value.stride}, &part, sums);
         }
-        ask(&worker->ahead, STEPS * (s + 1));
     }
 }
 
-static void walk_keys(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                       const struct attn_backward_piece *piece, int64_t strips,
-                      const struct row_range *next, const struct key_sums *sums)
+                      const struct key_sums *sums)
 {
     const int64_t key_block = worker->plan.key_block;
     int64_t lowest = sequence->key_len, highest = 0;
@@ -344,11 +270,7 @@ static void walk_keys(struct back_worker *worker, const struct attn_sdpa_sequenc
     }
     lowest = attn_max(lowest, piece->key);
     highest = attn_min(highest, piece->key_end);
-    const int64_t first = lowest / key_block;
-    const int64_t blocks = (highest + key_block - 1) / key_block - first;
-    for (int64_t n = 0; n < blocks; n++) {
-        const int64_t block = (first + n) * key_block;
-        look_ahead(worker, sequence, piece, strips, block + key_block, highest, next, n, blocks);
+    for (int64_t block = lowest / key_block * key_block; block < highest; block += key_block) {
         walk_strips(worker, sequence, piece, strips, block, attn_max(block, lowest),
                     attn_min(block + key_block, highest), sums);
     }

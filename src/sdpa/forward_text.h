@@ -222,48 +222,28 @@ static void add_ragged_values(const plan_t *plan, const scratch_t *scratch, cons
     }
 }
 
-// The part's keys that some of its rows do not see lie before `begin` and from `end` on.
-static bool ragged_values_finite(const plan_t *plan, const strip_t *strip, rows_view_t value,
-                                 const block_t *part)
-{
-    const int64_t columns = plan->problem->value_dim;
-    int64_t begin = part->begin, end = part->end;
-    for (int64_t l = 0; l < strip->rows && !plan->masks_by_element; l++) {
-        begin = attn_max(begin, strip->begin[l]);
-        end = attn_min(end, strip->end[l]);
-    }
-    if (begin >= end || plan->masks_by_element) {
-        return plan->kernels->finite(value.data, value.stride, part->end - part->begin, columns);
-    }
-    return plan->kernels->finite(value.data, value.stride, begin - part->begin, columns) &&
-           plan->kernels->finite(value.data + (end - part->begin) * value.stride, value.stride,
-                                 part->end - end, columns);
-}
-
+// A score that is -inf is masked, whatever made it so. Its weight of 0 adds nothing to a sum of finite
+// values; where the block's values are not all finite, weights of masked pairs are marked and left out.
 static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                        const scratch_t *scratch, strip_t *strip, rows_view_t key, rows_view_t value,
-                       block_t *part, int64_t segment)
+                       bool values_finite, block_t *part, int64_t segment)
 {
     const bool opens = strip->segment != segment;
     if (opens) {
         open_segment(plan, strip, segment);
     }
     REAL_NAME(attn_strip_scores)(plan, sequence, scratch, strip, key, part);
+    const bool ragged = part->hidden && !plan->masks_by_element;
+    part->hidden = part->hidden || !values_finite;
     fold_weights(plan, scratch, strip, part);
     REAL_NAME(attn_strip_drop)(plan, sequence, scratch, strip, part);
     const attn_tile_start start = opens ? ATTN_TILE_ZERO : ATTN_TILE_SCALE_ROW;
-    if (!part->hidden) {
-        add_values(plan, scratch, strip, value, part, 0, strip->rows, part->begin, part->end, start,
-                   ATTN_TILE_ALL);
-        return;
-    }
-    const bool finite = ragged_values_finite(plan, strip, value, part);
-    const attn_tile_select select = finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A;
-    if (plan->masks_by_element) {
+    const attn_tile_select select = values_finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A;
+    if (ragged) {
+        add_ragged_values(plan, scratch, strip, value, part, start, select);
+    } else {
         add_values(plan, scratch, strip, value, part, 0, strip->rows, part->begin, part->end, start,
                    select);
-    } else {
-        add_ragged_values(plan, scratch, strip, value, part, start, select);
     }
 }
 
@@ -284,7 +264,7 @@ static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequ
 // Folds the keys [begin, begin + count) of a block into every strip that sees some of them.
 static void fold_strips(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                         const scratch_t *scratch, strip_t *strips, int64_t count, int64_t block,
-                        int64_t begin, rows_view_t key, rows_view_t value)
+                        int64_t begin, rows_view_t key, rows_view_t value, bool values_finite)
 {
     for (int64_t s = 0; s < count; s++) {
         if (count > 1) { // a single strip asks for them with its scores
@@ -298,8 +278,8 @@ static void fold_strips(const plan_t *plan, const struct attn_sdpa_sequence *seq
             const int64_t skip = part.begin - begin;
             fold_block(plan, sequence, scratch, &strips[s],
                        (rows_view_t){key.data + skip * key.stride, key.stride},
-                       (rows_view_t){value.data + skip * value.stride, value.stride}, &part,
-                       block / (plan->key_block * ATTN_SEGMENT_BLOCKS));
+                       (rows_view_t){value.data + skip * value.stride, value.stride}, values_finite,
+                       &part, block / (plan->key_block * ATTN_SEGMENT_BLOCKS));
         }
     }
 }
@@ -326,7 +306,9 @@ static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *seque
             REAL_NAME(attn_strip_load_rows)(plan, &p->value, sequence->batch, key_head, first,
                                             count, p->value_dim, dense, scratch.value);
         look_ahead(plan, sequence, key_head, block + plan->key_block, highest, &scratch);
-        fold_strips(plan, sequence, &scratch, worker->strips, strips, block, begin, key, value);
+        const bool finite = plan->kernels->finite(value.data, value.stride, count, p->value_dim);
+        fold_strips(plan, sequence, &scratch, worker->strips, strips, block, begin, key, value,
+                    finite);
     }
 }
 

@@ -8,10 +8,10 @@ struct ATTN_NAME(attn_strip_plan) {
     attn_dtype dtype;      // of ATTN_REAL
     int64_t key_block;     // keys per block
     int64_t width;         // lanes of a full strip
-    bool negate_query;     // scale < 0: the query's sign is turned instead
+    ATTN_REAL query_factor; // the query is multiplied by it: sign and power of two of the scale
     bool adjusts;          // softcap, bias, keep, ALiBi, or scale 0
     bool masks_by_element; // keep or bias: any pair may be masked
-    ATTN_REAL scale;       // |scale|
+    ATTN_REAL scale;       // what is left of the scale, >= 0
 };
 
 // Scratch memory of one worker.

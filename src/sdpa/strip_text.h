@@ -16,11 +16,24 @@ typedef struct REAL_NAME(attn_rows_view) rows_view_t;
 
 // ---- plan and memory ----------------------------------------------------------------------------
 
+// The largest power of two that is neither above 1 nor above |scale|. The query takes it: that
+// changes no bit, and products of which only the scaled score is finite do not overflow.
+static real query_factor_of(real scale)
+{
+    const real size = scale < 0 ? -scale : scale;
+    real factor = 1;
+    while (factor > size && factor > R(0x1p-60)) {
+        factor *= R(0.5);
+    }
+    return scale < 0 ? -factor : factor;
+}
+
 void REAL_NAME(attn_strip_plan_init)(const attn_context *context,
                                      const struct attn_sdpa_problem *problem, plan_t *plan)
 {
     const struct attn_kernels *tables = attn_kernels_select(context->tier);
     const real scale = (real)problem->scale;
+    const real query_factor = scale == 0 ? 1 : query_factor_of(scale);
     const bool by_element = problem->keep.data || problem->bias.data;
     const bool adjusts = by_element || problem->softcap > 0 || problem->alibi_slopes.data ||
                          scale == 0;
@@ -31,10 +44,10 @@ void REAL_NAME(attn_strip_plan_init)(const attn_context *context,
         .dtype = ATTN_REAL_BITS == 32 ? ATTN_F32 : ATTN_F64,
         .key_block = attn_key_block(problem->head_dim, problem->value_dim),
         .width = tables->REAL_TABLE->tile_lanes,
-        .negate_query = scale < 0,
+        .query_factor = query_factor,
         .adjusts = adjusts,
         .masks_by_element = by_element,
-        .scale = scale < 0 ? -scale : scale,
+        .scale = scale / query_factor,
     };
 }
 
@@ -170,11 +183,12 @@ static void start_query(const plan_t *plan, const struct attn_sdpa_sequence *seq
         first = last;
     }
     for (int64_t d = 0; d < columns; d++) {
+        real *lanes = strip->query + d * width;
         for (int64_t l = strip->rows; l < strip->lanes; l++) {
-            strip->query[d * width + l] = 0;
+            lanes[l] = 0;
         }
-        for (int64_t l = 0; plan->negate_query && l < strip->rows; l++) {
-            strip->query[d * width + l] = -strip->query[d * width + l];
+        if (plan->query_factor != 1) {
+            plan->kernels->scale_row(lanes, plan->query_factor, lanes, strip->lanes);
         }
     }
 }

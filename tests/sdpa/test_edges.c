@@ -407,6 +407,76 @@ static void logits_to_the_limit(void **state)
     attn_context_destroy(context);
 }
 
+// The product is beyond the float limit, the scaled score is not.
+static void product_beyond_the_limit(void **state)
+{
+    (void)state;
+    attn_context *context = test_context();
+    struct attention a;
+    struct attention_results r, reference;
+    attention_begin(&a, (struct attention_shape){1, 1, 1, 2, 3, 64, 2, ATTN_F32}, 49);
+    for (int64_t d = 0; d < 64; d++) { // dot products of 8e38, scores of 1e38
+        for (int64_t i = 0; i < 2; i++) {
+            test_set(&a.query, 0, 0, i, d, i == 0 ? 1e19 : -1e19);
+        }
+        for (int64_t j = 0; j < 3; j++) {
+            test_set(&a.key, 0, 0, j, d, j == 1 ? 1.25e18 : 1.0);
+        }
+    }
+    attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &r);
+    attention_run(context, &a, ATTENTION_REFERENCE, ATTN_DTYPE_NONE, &reference);
+    for (int n = 0; n <= ATTENTION_KEY_SUMS; n++) {
+        assert_tensors_close(attention_result_names[n], &r.of[n], &reference.of[n], 1e-6, 1e-6);
+    }
+    assert_true(test_at(&r.of[ATTENTION_ROW_MAX], 0, 0, 0, 0) > 9e37);
+    attention_results_end(&reference);
+    attention_results_end(&r);
+    attention_end(&a);
+    attn_context_destroy(context);
+}
+
+// A score that is -infinity by itself masks its pair as any mask does, in any company.
+static void infinite_score_masks(void **state)
+{
+    (void)state;
+    attn_context *context = test_context();
+    for (int masked = 0; masked < 2; masked++) {
+        struct attention a;
+        struct attention_results clean, poisoned;
+        attention_begin(&a, small, 50);
+        if (masked) {
+            a.desc.causal = true; // the block is mixed
+        }
+        for (int64_t b = 0; b < 2; b++) { // every query's first column is positive
+            for (int64_t h = 0; h < 4; h++) {
+                for (int64_t i = 0; i < a.shape.queries; i++) {
+                    test_set(&a.query, b, h, i, 0, 1.0);
+                }
+            }
+        }
+        for (int64_t b = 0; b < 2; b++) {
+            for (int64_t h = 0; h < 2; h++) {
+                test_set(&a.key, b, h, 2, 0, -(double)INFINITY);
+            }
+        }
+        attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &clean);
+        for (int64_t b = 0; b < 2; b++) {
+            for (int64_t h = 0; h < 2; h++) {
+                for (int64_t d = 0; d < a.shape.value_dim; d++) {
+                    test_set(&a.value, b, h, 2, d, NAN);
+                }
+            }
+        }
+        attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &poisoned);
+        assert_true(isfinite(test_at(&clean.of[ATTENTION_OUTPUT], 0, 0, 5, 0)));
+        assert_attention_same_bits(&poisoned, &clean);
+        attention_results_end(&poisoned);
+        attention_results_end(&clean);
+        attention_end(&a);
+    }
+    attn_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +488,8 @@ int main(void)
         cmocka_unit_test(empty_sizes),
         cmocka_unit_test(no_head_dim),
         cmocka_unit_test(logits_to_the_limit),
+        cmocka_unit_test(product_beyond_the_limit),
+        cmocka_unit_test(infinite_score_masks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
