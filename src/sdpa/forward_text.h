@@ -375,8 +375,10 @@ static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *se
         memset(strip->accumulator, 0, (size_t)(strip->rows * p->value_dim) * sizeof(real));
     }
     real factor[ATTN_STRIP_LANES];
+    bool sees[ATTN_STRIP_LANES]; // any key: a sink, whatever it is, has no part in the output
     for (int64_t l = 0; l < strip->lanes; l++) {
         factor[l] = 1;
+        sees[l] = strip->sum[l] != 0;
     }
     if (p->sinks.data) {
         join_sinks(plan, strip, factor);
@@ -390,6 +392,6 @@ static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *se
                                strip->head[l] * view->stride[1] +
                                (sequence->query_start + strip->row[l]) * view->stride[2];
         store_row(plan, scratch, view, offset, p->value_dim, accumulator + l * p->value_dim,
-                  strip->sum[l] == 0 ? 0 : share);
+                  sees[l] ? share : 0);
     }
 }

@@ -318,6 +318,28 @@ static void infinite_sink(void **state)
     attn_context_destroy(context);
 }
 
+// A row without keys has output 0, even where its sink is NaN.
+static void nan_sink(void **state)
+{
+    (void)state;
+    attn_context *context = test_context();
+    struct attention a;
+    struct attention_results r;
+    attention_begin(&a, small, 51);
+    attention_add_key_lengths(&a, (int64_t[]){9, 0});
+    attention_add_sinks(&a);
+    test_set(&a.sinks, 1, 0, 0, 0, NAN);
+    attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &r);
+    assert_true(isnan(test_at(&r.of[ATTENTION_OUTPUT], 0, 1, 0, 0)));
+    assert_true(isnan(test_at(&r.of[ATTENTION_LSE], 1, 1, 0, 0)));
+    for (int64_t h = 0; h < 4; h++) {
+        assert_true(test_at(&r.of[ATTENTION_OUTPUT], 1, h, 0, 0) == 0.0);
+    }
+    attention_results_end(&r);
+    attention_end(&a);
+    attn_context_destroy(context);
+}
+
 // ---- sizes of 0 ---------------------------------------------------------------------------------
 
 static void empty_sizes(void **state)
@@ -485,6 +507,7 @@ int main(void)
         cmocka_unit_test(invisible_memory_is_not_touched),
         cmocka_unit_test(dead_rows),
         cmocka_unit_test(infinite_sink),
+        cmocka_unit_test(nan_sink),
         cmocka_unit_test(empty_sizes),
         cmocka_unit_test(no_head_dim),
         cmocka_unit_test(logits_to_the_limit),
