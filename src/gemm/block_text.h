@@ -148,6 +148,17 @@ static void pack_a(const struct part *p, int64_t row, int64_t rows, int64_t k, i
     }
 }
 
+// The sums that the next tile goes on with: they have left the caches since the last piece.
+static void fetch_sums(const struct KERNELS *kernels, const REAL *c, int64_t c_row, int64_t rows)
+{
+    const int64_t line = 64 / (int64_t)sizeof(REAL);
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t n = 0; n < kernels->tile_lanes; n += line) {
+            __builtin_prefetch(c + r * c_row + n, 1);
+        }
+    }
+}
+
 // One piece: rows x columns of c with `depth` terms from k on, all tiles.
 static void multiply(const struct part *p, int64_t row, int64_t rows, int64_t column,
                      int64_t columns, int64_t k, int64_t depth, REAL *c, int64_t c_row,
@@ -187,6 +198,9 @@ static void multiply(const struct part *p, int64_t row, int64_t rows, int64_t co
             tile.c = c + m * c_row + n;
             if (start == ATTN_TILE_LANES) {
                 tile.factor = (const REAL *)block->bias + column + n;
+            }
+            if (start == ATTN_TILE_ADD && n + lanes < columns) {
+                fetch_sums(p->kernels, tile.c + lanes, c_row, smaller(height, rows - m));
             }
             p->kernels->tile(&tile, smaller(height, rows - m), smaller(lanes, columns - n), depth);
         }
