@@ -276,6 +276,70 @@ static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_s
     }
 }
 
+// ---- deltas -------------------------------------------------------------------------------------
+
+// One key takes most of such a row's weight, so that dP - delta is a small difference at that key: the
+// output's rounding would be most of it.
+static bool is_sharp(const strip_t *strip, int64_t lane)
+{
+    return strip->sum[lane] < (real)1.25;
+}
+
+// The keys that sharp rows see; false where there is no such row.
+static bool sharp_keys(const strip_t *strip, int64_t *lowest, int64_t *highest)
+{
+    *lowest = strip->highest;
+    *highest = strip->lowest;
+    for (int64_t l = 0; l < strip->rows; l++) {
+        if (is_sharp(strip, l) && strip->begin[l] < strip->end[l]) {
+            *lowest = attn_min(*lowest, strip->begin[l]);
+            *highest = attn_max(*highest, strip->end[l]);
+        }
+    }
+    return *lowest < *highest;
+}
+
+// Deltas of sharp rows from weights and their gradients, in a walk of their strip's own.
+static void sharpen_strip(const struct back_worker *worker,
+                          const struct attn_sdpa_sequence *sequence, int64_t key_head,
+                          struct back_strip *back)
+{
+    const struct attn_sdpa_problem *p = worker->plan.problem;
+    strip_t *strip = &back->strip;
+    const int64_t lowest = strip->lowest, highest = strip->highest;
+    if (!sharp_keys(strip, &strip->lowest, &strip->highest)) {
+        strip->lowest = lowest;
+        strip->highest = highest;
+        return;
+    }
+    const struct attn_backward_piece piece = {
+        .key_head = key_head, .key_end = p->keys, .of_deltas = true};
+    const struct key_sums none = {0};
+    struct back_worker alone = *worker;
+    alone.strips = back;
+    real of_output[ATTN_STRIP_LANES];
+    memcpy(of_output, back->delta, sizeof of_output);
+    memset(back->delta, 0, sizeof back->delta);
+    walk_keys(&alone, sequence, &piece, 1, &none);
+    for (int64_t l = 0; l < strip->rows; l++) {
+        if (!is_sharp(strip, l)) {
+            back->delta[l] = of_output[l];
+        } else if (p->grad_lse.data && strip->sum[l] != 0) {
+            back->delta[l] -= stat(&p->grad_lse, sequence, strip->head[l], strip->row[l]);
+        }
+    }
+    strip->lowest = lowest;
+    strip->highest = highest;
+}
+
+static void sharpen_deltas(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                           int64_t key_head, int64_t strips)
+{
+    for (int64_t s = 0; !worker->deltas && s < strips; s++) {
+        sharpen_strip(worker, sequence, key_head, &worker->strips[s]);
+    }
+}
+
 // ---- results ------------------------------------------------------------------------------------
 
 static void store_deltas(const struct back_worker *worker,
