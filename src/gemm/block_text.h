@@ -149,11 +149,11 @@ static void pack_a(const struct part *p, int64_t row, int64_t rows, int64_t k, i
 }
 
 // The sums that the next tile goes on with: they have left the caches since the last piece.
-static void fetch_sums(const struct KERNELS *kernels, const REAL *c, int64_t c_row, int64_t rows)
+static void fetch_sums(const REAL *c, int64_t c_row, int64_t rows, int64_t lanes)
 {
     const int64_t line = 64 / (int64_t)sizeof(REAL);
     for (int64_t r = 0; r < rows; r++) {
-        for (int64_t n = 0; n < kernels->tile_lanes; n += line) {
+        for (int64_t n = 0; n < lanes; n += line) {
             __builtin_prefetch(c + r * c_row + n, 1);
         }
     }
@@ -200,7 +200,8 @@ static void multiply(const struct part *p, int64_t row, int64_t rows, int64_t co
                 tile.factor = (const REAL *)block->bias + column + n;
             }
             if (start == ATTN_TILE_ADD && n + lanes < columns) {
-                fetch_sums(p->kernels, tile.c + lanes, c_row, smaller(height, rows - m));
+                fetch_sums(tile.c + lanes, c_row, smaller(height, rows - m),
+                           smaller(lanes, columns - n - lanes));
             }
             p->kernels->tile(&tile, smaller(height, rows - m), smaller(lanes, columns - n), depth);
         }
