@@ -167,9 +167,7 @@ static int add_plain(const struct bench *bench, const struct attention_shape *s,
                 .scores = malloc((size_t)score_bytes + 64),
             };
             if (!plain[count].output || !plain[count].scores) {
-                free(plain[count].output);
-                free(plain[count].scores);
-                return count;
+                return count; // the caller frees all
             }
             contenders[count] = (struct contender){.name = bench->blas[b].name,
                                                    .what = "forward",

@@ -38,7 +38,8 @@ typedef struct attn_executor {
     void *state;
     int32_t workers; // >= 1
     void (*parallel_for)(void *state, int64_t count, attn_job job, void *argument);
-    void (*destroy)(void *state); // called with the context's destruction; NULL: the caller keeps it
+    void (*destroy)(
+        void *state); // called with the context's destruction; NULL: the caller keeps it
 } attn_executor;
 
 // Ready executors. Each fills *executor and owns what it starts until executor->destroy(state)

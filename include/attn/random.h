@@ -22,10 +22,10 @@ typedef struct attn_generator attn_generator;
 
 // The whole state, plain data: write it to a checkpoint and restore it later, bit for bit.
 typedef struct attn_generator_state {
-    uint64_t seed;          // as given to manual_seed
-    uint32_t words[624];    // MT19937
-    uint32_t position;      // next word, 0 .. 624
-    uint32_t has_normal;    // 1: `normal` is the cached second value of a Box-Muller pair
+    uint64_t seed;       // as given to manual_seed
+    uint32_t words[624]; // MT19937
+    uint32_t position;   // next word, 0 .. 624
+    uint32_t has_normal; // 1: `normal` is the cached second value of a Box-Muller pair
     double normal;
 } attn_generator_state;
 

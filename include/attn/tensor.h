@@ -80,8 +80,8 @@ ATTN_API attn_status attn_tensor_check(const attn_tensor *tensor, const char *na
                                        attn_error *error);
 
 // Of well-formed tensors.
-ATTN_API int64_t attn_tensor_count(const attn_tensor *tensor);         // number of elements
-ATTN_API bool attn_tensor_is_contiguous(const attn_tensor *tensor);    // row-major without gaps
+ATTN_API int64_t attn_tensor_count(const attn_tensor *tensor);      // number of elements
+ATTN_API bool attn_tensor_is_contiguous(const attn_tensor *tensor); // row-major without gaps
 ATTN_API bool attn_tensor_same_shape(const attn_tensor *a, const attn_tensor *b);
 
 // ---- views (no copy) ----------------------------------------------------------------------------
@@ -154,14 +154,14 @@ ATTN_API attn_status attn_tensor_fill(const attn_tensor *tensor, double value, a
 // What a comparison found. An element differs when it is not within
 // absolute + relative * |expected|; NaN equals only NaN, an infinity only the same infinity.
 typedef struct attn_comparison {
-    int64_t count;             // elements compared
-    int64_t differing;         // of them outside the tolerance
-    double max_absolute;       // largest |actual - expected| over elements finite in both
-    double max_relative;       // largest |actual - expected| / |expected| where expected != 0
-    uint64_t max_ulp;          // largest distance in units in the last place of `expected`'s dtype
+    int64_t count;       // elements compared
+    int64_t differing;   // of them outside the tolerance
+    double max_absolute; // largest |actual - expected| over elements finite in both
+    double max_relative; // largest |actual - expected| / |expected| where expected != 0
+    uint64_t max_ulp;    // largest distance in units in the last place of `expected`'s dtype
     int64_t worst[ATTN_MAX_DIMS]; // index of the worst differing element, else of max_absolute
     double worst_actual, worst_expected;
-    bool equal_bits;           // every element has the same bits (same dtype)
+    bool equal_bits; // every element has the same bits (same dtype)
 } attn_comparison;
 
 // Compares two tensors of one shape (floating dtypes may differ). Errors: SHAPE, DTYPE.
@@ -177,7 +177,8 @@ ATTN_API attn_status attn_tensor_compare(const attn_tensor *actual, const attn_t
 // decimals, as torch prints them.
 ATTN_API size_t attn_tensor_format_shape(const attn_tensor *tensor, char *buffer, size_t size);
 ATTN_API size_t attn_tensor_format_layout(const attn_tensor *tensor, char *buffer, size_t size);
-ATTN_API size_t attn_tensor_format(const attn_tensor *tensor, int digits, char *buffer, size_t size);
+ATTN_API size_t attn_tensor_format(const attn_tensor *tensor, int digits, char *buffer,
+                                   size_t size);
 
 ATTN_END_DECLS
 

@@ -18,7 +18,7 @@ typedef double real;
 #define REAL_NAME(name) name##_f64
 #define REAL_TABLE f64
 #define EXP2_LOWEST (-1021.0)
-#define R(x) ((real)x)
+#define R(x) ((real)(x))
 #else
 #error "ATTN_REAL_BITS is 32 or 64"
 #endif

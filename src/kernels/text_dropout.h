@@ -55,7 +55,8 @@ static void dropout(const dropout_call *t, int64_t keys, int64_t lanes)
             }
             real *weight = t->weight + k * t->row + lane;
             for (int64_t i = 0; i < some; i++) {
-                if (word[key % 4][i] >= t->threshold && memcmp(&weight[i], &hidden, sizeof(real))) {
+                if (word[key % 4][i] >= t->threshold &&
+                    memcmp(&weight[i], &hidden, sizeof(real)) != 0) {
                     weight[i] = 0;
                 }
             }

@@ -5,13 +5,13 @@ struct ATTN_NAME(attn_strip_plan) {
     const struct attn_sdpa_problem *problem;
     const struct attn_kernels *tables;
     const struct ATTN_NAME(attn_kernels) * kernels;
-    attn_dtype dtype;      // of ATTN_REAL
-    int64_t key_block;     // keys per block
-    int64_t width;         // lanes of a full strip
+    attn_dtype dtype;       // of ATTN_REAL
+    int64_t key_block;      // keys per block
+    int64_t width;          // lanes of a full strip
     ATTN_REAL query_factor; // the query is multiplied by it: sign and power of two of the scale
-    bool adjusts;          // softcap, bias, keep, ALiBi, or scale 0
-    bool masks_by_element; // keep or bias: any pair may be masked
-    ATTN_REAL scale;       // what is left of the scale, >= 0
+    bool adjusts;           // softcap, bias, keep, ALiBi, or scale 0
+    bool masks_by_element;  // keep or bias: any pair may be masked
+    ATTN_REAL scale;        // what is left of the scale, >= 0
 };
 
 // Scratch memory of one worker.

@@ -25,7 +25,7 @@ attn_var attn_cross_entropy(attn_var logits, const attn_tensor *targets)
                         "cross_entropy: targets of shape %s do not fit logits of shape %s",
                         attn_shape_text(chosen).text, attn_shape_text(x).text);
     }
-    if (!attn_tape_healthy(tape)) {
+    if (!chosen || !attn_tape_healthy(tape)) {
         return attn_tape_failed(tape);
     }
     attn_tensor indices = *chosen;

@@ -38,8 +38,8 @@ static void mean_backward(const attn_tape_back *back)
     const int64_t elements = attn_tensor_count(x);
     sum_backward(back);
     if (elements > 0) {
-        const double averaged = (double)(elements / attn_tensor_count(y));
-        const attn_var count = attn_constant(back->tape, x->dtype, averaged);
+        const int64_t averaged = elements / attn_tensor_count(y);
+        const attn_var count = attn_constant(back->tape, x->dtype, (double)averaged);
         back->gradients[0] = attn_divide(back->gradients[0], count);
     }
 }
