@@ -143,7 +143,8 @@ static void draw_terms(struct attention *a, const int *level)
 void draw_begin(struct attention *a, const struct option_row *row, uint64_t seed)
 {
     uint64_t random = seed;
-    attention_begin(a, draw_shape(row->level, &random), test_random(&random));
+    const uint64_t elements = test_random(&random); // in this order with every compiler
+    attention_begin(a, draw_shape(row->level, &random), elements);
     draw_logits(a, row->level[FACTOR_LOGITS]);
     draw_visibility(a, row->level);
     draw_terms(a, row->level);
