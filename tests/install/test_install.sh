@@ -97,4 +97,4 @@ use_through_cmake "$work/prefix" ON
 use_through_pkg_config "$libdir"
 check_pkg_config_for "$libdir" lib/x86_64-linux-gnu \
   "$work/multiarch prefix" "$work/multiarch prefix/lib/x86_64-linux-gnu"
-check_pkg_config_for "$libdir" "$work/elsewhere/lib" "$work/absolute" "$work/elsewhere/lib"
+check_pkg_config_for "$libdir" "$work/else where/lib" "$work/absolute prefix" "$work/else where/lib"
