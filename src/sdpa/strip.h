@@ -1,6 +1,6 @@
 // sdpa/strip.h: attention by strips, the engine's unit of work.
 //
-// A strip is up to 48 query rows, one per vector lane, that walk over the keys together, block by
+// A strip is up to 96 query rows, one per vector lane, that walk over the keys together, block by
 // block. For each block: scores (keys x lanes) by one tile product, what the descriptor adds or
 // masks, weights, and the values' product into a row-major accumulator. Nothing but a strip's own
 // rows enters its numbers, and each row is computed as if it were alone.
