@@ -68,6 +68,16 @@ struct ATTN_NAME(attn_gradient) {
     int64_t row;             // of all of them
 };
 
+// target[r*target_row + c] = source[r*source_row + c] * factor[r*factor_step]. target may be source.
+struct ATTN_NAME(attn_scale) {
+    const ATTN_REAL *source;
+    int64_t source_row;
+    const ATTN_REAL *factor;
+    int64_t factor_step; // 0: one factor for all rows
+    ATTN_REAL *target;
+    int64_t target_row;
+};
+
 struct ATTN_NAME(attn_kernels) {
     // The register tile at its best: tile_rows x tile_lanes for products whose lanes are many. Other
     // sizes are right, and fastest in multiples of vector_lanes.
@@ -112,8 +122,8 @@ struct ATTN_NAME(attn_kernels) {
 
     // True where rows x columns elements hold neither NaN nor infinity.
     bool (*finite)(const ATTN_REAL *source, int64_t source_row, int64_t rows, int64_t columns);
-    // target = source * factor; every NaN becomes the same one, a zero +0.
-    void (*scale_row)(const ATTN_REAL *source, ATTN_REAL factor, ATTN_REAL *target, int64_t count);
+    // Every NaN becomes the same one, a zero +0.
+    void (*scale_rows)(const struct ATTN_NAME(attn_scale) * scale, int64_t rows, int64_t columns);
     // total = fma(part, part_factor, total * total_factor)
     void (*merge_row)(ATTN_REAL *total, ATTN_REAL total_factor, const ATTN_REAL *part,
                       ATTN_REAL part_factor, int64_t count);

@@ -25,19 +25,28 @@ static bool finite(const real *source, int64_t source_row, int64_t rows, int64_t
     return !v_any(v_lt(v_zero(), v_select(v_eq(all, all), v_zero(), v_set1(1))));
 }
 
+INLINE vreal scaled(vreal source, vreal factor)
+{
+    const vreal x = v_fma(source, factor, v_zero());
+    return v_select(v_eq(x, x), x, v_set1((real)NAN));
+}
+
 // NaN comes out as the one quiet NaN, whose bits do not depend on the instruction set, and either zero
 // of the source as +0.
-static void scale_row(const real *source, real factor, real *target, int64_t count)
+static void scale_rows(const struct REAL_NAME(attn_scale) * t, int64_t rows, int64_t columns)
 {
-    const vreal f = v_set1(factor), nan = v_set1((real)NAN);
-    int64_t i = 0;
-    for (; i + V_LANES <= count; i += V_LANES) {
-        const vreal x = v_fma(v_load(source + i), f, v_zero());
-        v_store(target + i, v_select(v_eq(x, x), x, nan));
-    }
-    if (i < count) {
-        const vreal x = v_fma(v_load_part(source + i, count - i), f, v_zero());
-        v_store_part(target + i, v_select(v_eq(x, x), x, nan), count - i);
+    for (int64_t r = 0; r < rows; r++) {
+        const real *source = t->source + r * t->source_row;
+        real *target = t->target + r * t->target_row;
+        const vreal factor = v_set1(t->factor[r * t->factor_step]);
+        int64_t c = 0;
+        for (; c + V_LANES <= columns; c += V_LANES) {
+            v_store(target + c, scaled(v_load(source + c), factor));
+        }
+        if (c < columns) {
+            const int64_t part = columns - c;
+            v_store_part(target + c, scaled(v_load_part(source + c, part), factor), part);
+        }
     }
 }
 

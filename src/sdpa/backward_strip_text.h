@@ -209,11 +209,14 @@ static void start_back_strip(const struct back_worker *worker,
     load_delta(worker, sequence, back);
     if (p->dropout != ATTN_DROPOUT_NONE) {
         const real scale = (real)p->dropout_scale;
-        plan->kernels->scale_row(back->grad_output, scale, back->grad_output_copy,
-                                 rows * p->value_dim);
+        const struct REAL_NAME(attn_scale)
+            of_rows = {back->grad_output,      p->value_dim, &scale, 0,
+                       back->grad_output_copy, p->value_dim};
+        const struct REAL_NAME(attn_scale)
+            of_lanes = {back->grad_lanes, plan->width, &scale, 0, back->grad_lanes, plan->width};
+        plan->kernels->scale_rows(&of_rows, rows, p->value_dim);
+        plan->kernels->scale_rows(&of_lanes, p->value_dim, strip->lanes);
         back->grad_output = back->grad_output_copy;
-        plan->kernels->scale_row(back->grad_lanes, scale, back->grad_lanes,
-                                 plan->width * p->value_dim);
     }
     back->query_finite = plan->kernels->finite(back->query, p->head_dim, rows, p->head_dim);
     back->grad_finite = plan->kernels->finite(back->grad_output, p->value_dim, rows, p->value_dim);

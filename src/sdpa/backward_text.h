@@ -355,12 +355,11 @@ static void store_query_rows(const struct back_worker *worker,
 {
     const plan_t *plan = &worker->plan;
     const struct attn_sdpa_problem *p = plan->problem;
-    for (int64_t l = 0; l < back->strip.rows; l++) {
-        const int64_t offset =
-            row_offset(&p->grad_query, sequence, back->strip.head[l], back->strip.row[l]);
-        store_row(plan, &worker->scratch, &p->grad_query, offset, p->head_dim,
-                  back->grad_query + l * p->head_dim, (real)p->scale);
-    }
+    const strip_t *strip = &back->strip;
+    const real scale = (real)p->scale;
+    store_rows(plan, &worker->scratch, &p->grad_query,
+               row_offset(&p->grad_query, sequence, strip->head[0], strip->row[0]), strip->rows,
+               p->head_dim, back->grad_query, p->head_dim, &scale, 0);
 }
 
 static int64_t key_offset(const struct attn_sdpa_view *view,
@@ -407,10 +406,12 @@ static void close_sums(const struct back_worker *worker, const struct attn_sdpa_
                        const struct attn_backward_piece *piece, int64_t columns, const real *sums,
                        int64_t row, real scale)
 {
-    const int64_t offset = key_offset(view, sequence, piece->key_head);
-    for (int64_t j = piece->key; sums && j < attn_min(piece->key_end, sequence->key_len); j++) {
-        store_row(&worker->plan, &worker->scratch, view, offset + j * view->stride[2], columns,
-                  sums + j * row, scale);
+    const int64_t offset = key_offset(view, sequence, piece->key_head) +
+                           piece->key * view->stride[2];
+    const int64_t count = attn_min(piece->key_end, sequence->key_len) - piece->key;
+    if (sums) {
+        store_rows(&worker->plan, &worker->scratch, view, offset, count, columns,
+                   sums + piece->key * row, row, &scale, 0);
     }
 }
 

@@ -350,6 +350,26 @@ static void store_stats(const plan_t *plan, const struct attn_sdpa_sequence *seq
     }
 }
 
+// The rows of one head at a time.
+static void store_output(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                         const scratch_t *scratch, const strip_t *strip, const real *accumulator,
+                         const real *factor)
+{
+    const struct attn_sdpa_view *view = &plan->problem->output;
+    const int64_t columns = plan->problem->value_dim;
+    for (int64_t first = 0, last; first < strip->rows; first = last) {
+        last = first + 1;
+        while (last < strip->rows && strip->head[last] == strip->head[first]) {
+            last++;
+        }
+        const int64_t offset = sequence->batch * view->stride[0] +
+                               strip->head[first] * view->stride[1] +
+                               (sequence->query_start + strip->row[first]) * view->stride[2];
+        store_rows(plan, scratch, view, offset, last - first, columns,
+                   accumulator + first * columns, columns, factor + first, 1);
+    }
+}
+
 // A NaN score leaves the largest score alone but not the sum; both say so in the end.
 static void spread_nan(strip_t *strip)
 {
@@ -385,13 +405,11 @@ static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *se
     }
     spread_nan(strip);
     store_stats(plan, sequence, strip);
-    for (int64_t l = 0; p->output.data && l < strip->rows; l++) {
+    for (int64_t l = 0; l < strip->rows; l++) {
         const real share = factor[l] / strip->sum[l] * (real)p->dropout_scale;
-        const struct attn_sdpa_view *view = &p->output;
-        const int64_t offset = sequence->batch * view->stride[0] +
-                               strip->head[l] * view->stride[1] +
-                               (sequence->query_start + strip->row[l]) * view->stride[2];
-        store_row(plan, scratch, view, offset, p->value_dim, accumulator + l * p->value_dim,
-                  sees[l] ? share : 0);
+        factor[l] = sees[l] ? share : 0;
+    }
+    if (p->output.data) {
+        store_output(plan, sequence, scratch, strip, accumulator, factor);
     }
 }

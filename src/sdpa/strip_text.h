@@ -182,14 +182,15 @@ static void start_query(const plan_t *plan, const struct attn_sdpa_sequence *seq
                                  strip->query + first, width);
         first = last;
     }
-    for (int64_t d = 0; d < columns; d++) {
-        real *lanes = strip->query + d * width;
+    for (int64_t d = 0; d < columns && strip->rows < strip->lanes; d++) {
         for (int64_t l = strip->rows; l < strip->lanes; l++) {
-            lanes[l] = 0;
+            strip->query[d * width + l] = 0;
         }
-        if (plan->query_factor != 1) {
-            plan->kernels->scale_row(lanes, plan->query_factor, lanes, strip->lanes);
-        }
+    }
+    if (plan->query_factor != 1) {
+        const struct REAL_NAME(attn_scale)
+            scale = {strip->query, width, &plan->query_factor, 0, strip->query, width};
+        plan->kernels->scale_rows(&scale, columns, strip->lanes);
     }
 }
 

@@ -132,9 +132,11 @@ static void walk_weights(const plan_t *plan, const struct attn_sdpa_sequence *se
         }
         plan->kernels->transpose(scratch->score, plan->width, keys, strip->rows, scratch->rows,
                                  plan->key_block);
+        const struct REAL_NAME(attn_scale)
+            rows = {scratch->rows, plan->key_block, &scale, 0, scratch->rows, plan->key_block};
+        plan->kernels->scale_rows(&rows, strip->rows, keys);
         for (int64_t l = 0; l < strip->rows; l++) {
-            real *values = scratch->rows + l * plan->key_block;
-            plan->kernels->scale_row(values, scale, values, keys);
+            const real *values = scratch->rows + l * plan->key_block;
             if (job->sums) {
                 add_to_sums(plan, sequence, job, part.begin, keys - skip, values + skip);
             } else {
