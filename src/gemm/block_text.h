@@ -110,7 +110,7 @@ static void pack_panel(const struct KERNELS *kernels, const REAL *source, int64_
                        int64_t width, int64_t depth, REAL *target, int64_t target_step)
 {
     if (step == 1) {
-        kernels->transpose(source, row, width, depth, target, target_step);
+        kernels->transpose(source, row, width, depth, 1, target, target_step);
         return;
     }
     if (row == 1) {
@@ -256,7 +256,7 @@ static void copy_out(const struct part *p, int64_t row, int64_t rows, int64_t co
     const struct attn_block *block = p->block;
     REAL *c = (REAL *)block->c + row * block->c_row + column * block->c_column;
     if (block->c_row == 1) {
-        p->kernels->transpose(p->copy, columns, rows, columns, c, block->c_column);
+        p->kernels->transpose(p->copy, columns, rows, columns, 1, c, block->c_column);
         return;
     }
     for (int64_t r = 0; r < rows; r++) {

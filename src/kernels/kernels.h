@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "attn/context.h"
+#include "kernels/ahead.h"
 
 // What an element of the product starts from, before its first fused multiply-add.
 typedef enum attn_tile_start {

@@ -15,6 +15,7 @@ struct ATTN_NAME(attn_tile) {
     const ATTN_REAL *factor; // (rows) for SCALE_ROW, (lanes) for LANES
     attn_tile_start start;
     attn_tile_select select;
+    struct attn_ahead *ahead; // asked for meanwhile, in proportion to the work; or NULL
 };
 
 // A strip of scores and what is known about its lanes. Sums and maxima have one entry per lane.
@@ -87,9 +88,10 @@ struct ATTN_NAME(attn_kernels) {
     void (*tile)(const struct ATTN_NAME(attn_tile) * tile, int64_t rows, int64_t lanes,
                  int64_t depth);
 
-    // target[c*target_row + r] = source[r*source_row + c] for rows x columns elements of source.
+    // target[c*target_row + r] = source[r*source_row + c] * factor for rows x columns elements of
+    // source.
     void (*transpose)(const ATTN_REAL *source, int64_t source_row, int64_t rows, int64_t columns,
-                      ATTN_REAL *target, int64_t target_row);
+                      ATTN_REAL factor, ATTN_REAL *target, int64_t target_row);
 
     // Strips: `lanes` is a multiple of vector_lanes.
     // softmax folds a strip into (max, sum): max becomes the larger, score exp(natural - max), factor

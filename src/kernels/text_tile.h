@@ -51,6 +51,23 @@ INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, in
     }
 }
 
+// What a block asks for meanwhile: `step` bytes on in every step of depth, a line at most. Where rows
+// are short and apart, all at once. With nothing to ask for it is what the block reads anyway.
+INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t depth, int64_t *step)
+{
+    const char *data = (const char *)t->b;
+    *step = 0;
+    if (!t->ahead) {
+        return data;
+    }
+    const int64_t wanted = work * depth * t->ahead->rate / 1024;
+    const int64_t bytes = wanted < depth * ATTN_CACHE_LINE ? wanted : depth * ATTN_CACHE_LINE;
+    const int64_t taken = attn_ahead_take(t->ahead, bytes, &data);
+    *step = (taken + depth - 1) / (depth > 0 ? depth : 1);
+    attn_ahead_ask(t->ahead, bytes - taken);
+    return data;
+}
+
 // part: 0, or the number of lanes of a single vector that is not full.
 INLINE void tile_block(const tile_call *t, const int rows, const int vectors, int64_t part,
                        int64_t row, int64_t lane, int64_t depth, const enum a_layout layout,
@@ -67,7 +84,11 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
         a[p] = t->a + (row + p * TILE_ROWS_PER_POINTER) * a_row;
     }
     const real *b = t->b + lane;
+    int64_t ahead_step;
+    const char *ahead = tile_ahead(t, (int64_t)rows * vectors, depth, &ahead_step);
     for (int64_t k = 0; k < depth; k++, b += t->b_depth) {
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += ahead_step;
         vreal y[TILE_MOST_VECTORS];
         UNROLL for (int v = 0; v < vectors; v++)
         {

@@ -6,7 +6,7 @@
 
 // One square, of which `rows` x `columns` exist.
 INLINE void transpose_square(const real *source, int64_t source_row, int64_t rows, int64_t columns,
-                             real *target, int64_t target_row)
+                             vreal factor, real *target, int64_t target_row)
 {
     vreal v[V_LANES];
     UNROLL for (int r = 0; r < V_LANES; r++)
@@ -17,13 +17,13 @@ INLINE void transpose_square(const real *source, int64_t source_row, int64_t row
     UNROLL for (int c = 0; c < V_LANES; c++)
     {
         if (c < columns) {
-            v_store_part(target + c * target_row, v[c], rows);
+            v_store_part(target + c * target_row, v_mul(v[c], factor), rows);
         }
     }
 }
 
-INLINE void transpose_full_square(const real *source, int64_t source_row, real *target,
-                                  int64_t target_row)
+INLINE void transpose_full_square(const real *source, int64_t source_row, vreal factor,
+                                  real *target, int64_t target_row)
 {
     vreal v[V_LANES];
     UNROLL for (int r = 0; r < V_LANES; r++)
@@ -33,28 +33,29 @@ INLINE void transpose_full_square(const real *source, int64_t source_row, real *
     v_transpose(v);
     UNROLL for (int c = 0; c < V_LANES; c++)
     {
-        v_store(target + c * target_row, v[c]);
+        v_store(target + c * target_row, v_mul(v[c], factor));
     }
 }
 
 // So few that a square would hold little else than nothing.
 static void transpose_few(const real *source, int64_t source_row, int64_t rows, int64_t columns,
-                          real *target, int64_t target_row)
+                          real factor, real *target, int64_t target_row)
 {
     for (int64_t c = 0; c < columns; c++) {
         for (int64_t r = 0; r < rows; r++) {
-            target[c * target_row + r] = source[r * source_row + c];
+            target[c * target_row + r] = source[r * source_row + c] * factor;
         }
     }
 }
 
 static void transpose(const real *source, int64_t source_row, int64_t rows, int64_t columns,
-                      real *target, int64_t target_row)
+                      real factor, real *target, int64_t target_row)
 {
     if (rows * columns <= 2 * V_LANES) {
-        transpose_few(source, source_row, rows, columns, target, target_row);
+        transpose_few(source, source_row, rows, columns, factor, target, target_row);
         return;
     }
+    const vreal factors = v_set1(factor);
     for (int64_t r = 0; r < rows; r += V_LANES) {
         const int64_t some_rows = rows - r < V_LANES ? rows - r : V_LANES;
         for (int64_t c = 0; c < columns; c += V_LANES) {
@@ -62,9 +63,10 @@ static void transpose(const real *source, int64_t source_row, int64_t rows, int6
             const real *from = source + r * source_row + c;
             real *to = target + c * target_row + r;
             if (some_rows == V_LANES && some_columns == V_LANES) {
-                transpose_full_square(from, source_row, to, target_row);
+                transpose_full_square(from, source_row, factors, to, target_row);
             } else {
-                transpose_square(from, source_row, some_rows, some_columns, to, target_row);
+                transpose_square(from, source_row, some_rows, some_columns, factors, to,
+                                 target_row);
             }
         }
     }

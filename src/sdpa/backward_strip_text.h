@@ -158,7 +158,7 @@ static void dot_output(const plan_t *plan, const struct attn_sdpa_sequence *sequ
     const int64_t columns = p->value_dim;
     const rows_view_t output =
         strip_rows(plan, &p->output, sequence, strip, columns, false, output_rows);
-    plan->kernels->transpose(output.data, output.stride, strip->rows, columns, output_lanes,
+    plan->kernels->transpose(output.data, output.stride, strip->rows, columns, 1, output_lanes,
                              plan->width);
     clear_lanes(output_lanes, plan->width, columns, strip);
     plan->kernels->lane_dots(back->grad_lanes, output_lanes, plan->width, columns, back->delta,
@@ -203,15 +203,14 @@ static void start_back_strip(const struct back_worker *worker,
     back->grad_output = strip_rows(plan, &p->grad_output, sequence, strip, p->value_dim, true,
                                    back->grad_output_copy)
                             .data;
-    plan->kernels->transpose(back->grad_output, p->value_dim, rows, p->value_dim, back->grad_lanes,
-                             plan->width);
+    plan->kernels->transpose(back->grad_output, p->value_dim, rows, p->value_dim, 1,
+                             back->grad_lanes, plan->width);
     clear_lanes(back->grad_lanes, plan->width, p->value_dim, strip);
     load_delta(worker, sequence, back);
     if (p->dropout != ATTN_DROPOUT_NONE) {
         const real scale = (real)p->dropout_scale;
-        const struct REAL_NAME(attn_scale)
-            of_rows = {back->grad_output,      p->value_dim, &scale, 0,
-                       back->grad_output_copy, p->value_dim};
+        const struct REAL_NAME(attn_scale) of_rows = {
+            back->grad_output, p->value_dim, &scale, 0, back->grad_output_copy, p->value_dim};
         const struct REAL_NAME(attn_scale)
             of_lanes = {back->grad_lanes, plan->width, &scale, 0, back->grad_lanes, plan->width};
         plan->kernels->scale_rows(&of_rows, rows, p->value_dim);

@@ -21,6 +21,7 @@ struct attn_forward_rows {
     int64_t sequence;
     int64_t head, heads;
     int64_t first, count; // what lies beyond heads * query_len is left out
+    bool again;           // the job before looks at the same keys
 };
 
 // A unit's last rows come first: under a causal mask they take longest.
@@ -34,6 +35,7 @@ static inline struct attn_forward_rows attn_forward_rows_of(const struct attn_fo
         .heads = grid->heads,
         .first = ((unit + 1) * grid->jobs - 1 - job) * grid->rows,
         .count = grid->rows,
+        .again = job > unit * grid->jobs,
     };
 }
 

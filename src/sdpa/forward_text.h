@@ -19,17 +19,21 @@ typedef struct REAL_NAME(attn_rows_view) rows_view_t;
 struct worker {
     scratch_t scratch;
     strip_t *strips;
+    struct attn_ahead ahead;
 };
+
+#include "sdpa/forward_ahead_text.h"
 
 static void take_worker(const plan_t *plan, int64_t strips, struct attn_arena *arena,
                         struct worker *worker);
 static void run_job(const plan_t *plan, const struct attn_forward_rows *rows,
-                    const struct worker *worker);
+                    const struct attn_forward_rows *next, struct worker *worker);
 static int64_t start_strips(const plan_t *plan, const struct attn_forward_rows *rows,
                             const struct attn_sdpa_sequence *sequence, const struct worker *worker,
                             int64_t count);
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
-                      int64_t key_head, const struct worker *worker, int64_t strips);
+                      const struct attn_forward_rows *rows, const struct attn_forward_rows *next,
+                      struct worker *worker, int64_t strips);
 static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                          const scratch_t *scratch, strip_t *strip);
 
@@ -47,14 +51,17 @@ void REAL_NAME(attn_forward_jobs)(const plan_t *plan, const struct attn_forward_
     struct attn_arena arena = {memory, 0};
     struct worker worker;
     take_worker(plan, grid->strips, &arena, &worker);
+    worker.scratch.ahead = &worker.ahead;
     for (int64_t job = begin; job < end; job++) {
         const struct attn_forward_rows rows = attn_forward_rows_of(grid, job);
-        run_job(plan, &rows, &worker);
+        const struct attn_forward_rows next = attn_forward_rows_of(grid, job + 1);
+        run_job(plan, &rows, job + 1 < grid->count ? &next : NULL, &worker);
     }
 }
 
+// next: what is likely to come after, so as to ask for it; or NULL
 static void run_job(const plan_t *plan, const struct attn_forward_rows *rows,
-                    const struct worker *worker)
+                    const struct attn_forward_rows *next, struct worker *worker)
 {
     const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(plan->problem, rows->sequence);
     const int64_t available = rows->heads * sequence.query_len;
@@ -63,7 +70,8 @@ static void run_job(const plan_t *plan, const struct attn_forward_rows *rows,
         return;
     }
     const int64_t strips = start_strips(plan, rows, &sequence, worker, count);
-    walk_keys(plan, &sequence, rows->head / plan->problem->group, worker, strips);
+    look_ahead(plan, &sequence, rows, next, worker, strips);
+    walk_keys(plan, &sequence, rows, next, worker, strips);
     for (int64_t s = 0; s < strips; s++) {
         finish_strip(plan, &sequence, &worker->scratch, &worker->strips[s]);
     }
@@ -86,11 +94,6 @@ static int64_t start_strips(const plan_t *plan, const struct attn_forward_rows *
 {
     int64_t head = rows->first / sequence->query_len;
     int64_t row = rows->first - head * sequence->query_len;
-    const int64_t ahead = attn_min(count, sequence->query_len - row);
-    const struct attn_ahead queries = attn_ahead_of(&plan->problem->query, sequence->batch,
-                                                    rows->head + head, sequence->query_start + row,
-                                                    ahead, plan->problem->head_dim);
-    attn_prefetch(&queries, 0, ahead);
     strip_t *strip = worker->strips;
     for (int64_t done = 0; done < count; done += plan->width, strip++) {
         strip->rows = attn_min(count - done, plan->width);
@@ -193,6 +196,7 @@ static void add_values(const plan_t *plan, const scratch_t *scratch, const strip
         .factor = strip->factor + row,
         .start = start,
         .select = select,
+        .ahead = scratch->ahead,
     };
     plan->kernels->tile(&product, rows, columns, end - begin);
 }
@@ -249,30 +253,12 @@ static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
 
 // ---- all strips, all blocks ---------------------------------------------------------------------
 
-// Sets what is asked for ahead to the keys and values of the block at `block`.
-static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
-                       int64_t key_head, int64_t block, int64_t highest, scratch_t *scratch)
-{
-    const struct attn_sdpa_problem *p = plan->problem;
-    const int64_t keys = attn_min(plan->key_block, highest - block);
-    const int64_t first = sequence->key_start + block;
-    scratch->next_key = attn_ahead_of(&p->key, sequence->batch, key_head, first, keys, p->head_dim);
-    scratch->next_value =
-        attn_ahead_of(&p->value, sequence->batch, key_head, first, keys, p->value_dim);
-}
-
 // Folds the keys [begin, begin + count) of a block into every strip that sees some of them.
 static void fold_strips(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                         const scratch_t *scratch, strip_t *strips, int64_t count, int64_t block,
                         int64_t begin, rows_view_t key, rows_view_t value, bool values_finite)
 {
     for (int64_t s = 0; s < count; s++) {
-        if (count > 1) { // a single strip asks for them with its scores
-            const int64_t from = plan->key_block * s / count;
-            const int64_t to = plan->key_block * (s + 1) / count;
-            attn_prefetch(&scratch->next_key, from, to);
-            attn_prefetch(&scratch->next_value, from, to);
-        }
         block_t part;
         if (REAL_NAME(attn_strip_meets)(plan, &strips[s], block, &part)) {
             const int64_t skip = part.begin - begin;
@@ -285,10 +271,12 @@ static void fold_strips(const plan_t *plan, const struct attn_sdpa_sequence *seq
 }
 
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
-                      int64_t key_head, const struct worker *worker, int64_t strips)
+                      const struct attn_forward_rows *rows, const struct attn_forward_rows *next,
+                      struct worker *worker, int64_t strips)
 {
     const struct attn_sdpa_problem *p = plan->problem;
-    scratch_t scratch = worker->scratch;
+    const int64_t key_head = rows->head / p->group;
+    const scratch_t *scratch = &worker->scratch;
     int64_t lowest = sequence->key_len, highest = 0;
     for (int64_t s = 0; s < strips; s++) {
         lowest = attn_min(lowest, worker->strips[s].lowest);
@@ -301,13 +289,13 @@ static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *seque
         const int64_t first = sequence->key_start + begin;
         const rows_view_t key = REAL_NAME(attn_strip_load_rows)(plan, &p->key, sequence->batch,
                                                                 key_head, first, count, p->head_dim,
-                                                                dense, scratch.key);
+                                                                dense, scratch->key);
         const rows_view_t value =
             REAL_NAME(attn_strip_load_rows)(plan, &p->value, sequence->batch, key_head, first,
-                                            count, p->value_dim, dense, scratch.value);
-        look_ahead(plan, sequence, key_head, block + plan->key_block, highest, &scratch);
+                                            count, p->value_dim, dense, scratch->value);
+        look_at_next_block(plan, sequence, rows, next, block, highest, &worker->ahead);
         const bool finite = plan->kernels->finite(value.data, value.stride, count, p->value_dim);
-        fold_strips(plan, sequence, &scratch, worker->strips, strips, block, begin, key, value,
+        fold_strips(plan, sequence, scratch, worker->strips, strips, block, begin, key, value,
                     finite);
     }
 }

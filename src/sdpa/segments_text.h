@@ -56,7 +56,9 @@ void REAL_NAME(attn_forward_segment)(const plan_t *plan, const struct attn_forwa
     strip->lowest = attn_max(strip->lowest, segment * keys);
     strip->highest = attn_min(strip->highest, (segment + 1) * keys);
     if (strip->lowest < strip->highest) {
-        walk_keys(plan, &single.sequence, rows->head / plan->problem->group, &single.worker, 1);
+        single.worker.scratch.ahead = &single.worker.ahead;
+        look_ahead(plan, &single.sequence, rows, NULL, &single.worker, 1);
+        walk_keys(plan, &single.sequence, rows, NULL, &single.worker, 1);
         result->seen = 1;
         memcpy(result->max, strip->max, sizeof strip->max);
         memcpy(result->sum, strip->sum, sizeof strip->sum);

@@ -42,37 +42,29 @@ static inline int64_t attn_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-// Rows that will be needed soon. The hardware's own prefetchers follow a stream within a page, but not
-// from block to block.
-struct attn_ahead {
-    const char *data;
-    int64_t step, size; // bytes from row to row, bytes of a row
-    int64_t rows;
-};
+static inline int64_t attn_bytes_per_key(const struct attn_sdpa_problem *problem)
+{
+    return problem->head_dim * (int64_t)attn_dtype_size(problem->key.dtype) +
+           problem->value_dim * (int64_t)attn_dtype_size(problem->value.dtype);
+}
 
-// Rows [first, first + count) of a view at (batch, head); none where elements are not adjacent.
-static inline struct attn_ahead attn_ahead_of(const struct attn_sdpa_view *view, int64_t batch,
-                                              int64_t head, int64_t first, int64_t count,
-                                              int64_t columns)
+// Rows [first, first + count) of a view at (batch, head), to be asked for; none where elements are not
+// adjacent.
+static inline struct attn_ahead_rows attn_ahead_of(const struct attn_sdpa_view *view, int64_t batch,
+                                                   int64_t head, int64_t first, int64_t count,
+                                                   int64_t columns)
 {
     if (!view->data || view->stride[3] != 1 || count <= 0) {
-        return (struct attn_ahead){0};
+        return (struct attn_ahead_rows){0};
     }
     const int64_t size = (int64_t)attn_dtype_size(view->dtype);
     const int64_t offset = batch * view->stride[0] + head * view->stride[1] +
                            first * view->stride[2];
-    return (struct attn_ahead){(const char *)view->data + offset * size, view->stride[2] * size,
-                               columns * size, count};
-}
-
-// Asks for rows [from, to) of them, as far as they exist.
-static inline void attn_prefetch(const struct attn_ahead *ahead, int64_t from, int64_t to)
-{
-    for (int64_t r = from; r < attn_min(to, ahead->rows); r++) {
-        for (int64_t byte = 0; byte < ahead->size; byte += 64) {
-            __builtin_prefetch(ahead->data + r * ahead->step + byte, 0, 2);
-        }
+    const char *const data = (const char *)view->data + offset * size;
+    if (view->stride[2] == columns) {
+        return (struct attn_ahead_rows){data, 0, count * columns * size, 0, 1};
     }
+    return (struct attn_ahead_rows){data, 0, columns * size, view->stride[2] * size, count};
 }
 
 // Cuts scratch memory into pieces that start at multiples of 64 bytes. With base NULL it only counts.

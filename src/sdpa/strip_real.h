@@ -16,12 +16,12 @@ struct ATTN_NAME(attn_strip_plan) {
 
 // Scratch memory of one worker.
 struct ATTN_NAME(attn_strip_scratch) {
-    ATTN_REAL *score; // key_block x width
-    ATTN_REAL *key;   // key_block x head_dim, where keys are gathered
-    ATTN_REAL *value; // key_block x value_dim
-    ATTN_REAL *rows;  // width x max(head_dim, value_dim, key_block), row-major
-    ATTN_REAL *bias;  // key_block x width
-    struct attn_ahead next_key, next_value; // asked for while the scores are computed
+    ATTN_REAL *score;         // key_block x width
+    ATTN_REAL *key;           // key_block x head_dim, where keys are gathered
+    ATTN_REAL *value;         // key_block x value_dim
+    ATTN_REAL *rows;          // width x max(head_dim, value_dim, key_block), row-major
+    ATTN_REAL *bias;          // key_block x width
+    struct attn_ahead *ahead; // what the products ask for meanwhile, or NULL
 };
 
 // One strip: its rows and how far it got. Lanes from `rows` on repeat the last row's

@@ -62,7 +62,7 @@ void REAL_NAME(attn_strip_scratch_take)(const plan_t *plan, struct attn_arena *a
     scratch->value = attn_arena_take(arena, plan->key_block * p->value_dim, sizeof(real));
     scratch->rows = attn_arena_take(arena, plan->width * columns, sizeof(real));
     scratch->bias = attn_arena_take(arena, plan->masks_by_element ? strip : 0, sizeof(real));
-    scratch->next_key.rows = scratch->next_value.rows = 0;
+    scratch->ahead = NULL;
 }
 
 void REAL_NAME(attn_strip_take)(const plan_t *plan, struct attn_arena *arena, strip_t *strip)
@@ -178,7 +178,7 @@ static void start_query(const plan_t *plan, const struct attn_sdpa_sequence *seq
         const rows_view_t rows = REAL_NAME(attn_strip_load_rows)(
             plan, &p->query, sequence->batch, strip->head[first],
             sequence->query_start + strip->row[first], last - first, columns, false, scratch->rows);
-        plan->kernels->transpose(rows.data, rows.stride, last - first, columns,
+        plan->kernels->transpose(rows.data, rows.stride, last - first, columns, plan->query_factor,
                                  strip->query + first, width);
         first = last;
     }
@@ -186,11 +186,6 @@ static void start_query(const plan_t *plan, const struct attn_sdpa_sequence *seq
         for (int64_t l = strip->rows; l < strip->lanes; l++) {
             strip->query[d * width + l] = 0;
         }
-    }
-    if (plan->query_factor != 1) {
-        const struct REAL_NAME(attn_scale)
-            scale = {strip->query, width, &plan->query_factor, 0, strip->query, width};
-        plan->kernels->scale_rows(&scale, columns, strip->lanes);
     }
 }
 
@@ -261,21 +256,37 @@ static void multiply(const plan_t *plan, const scratch_t *scratch, const strip_t
         .b_depth = plan->width,
         .c = scratch->score + (begin - part->origin) * plan->width + lane,
         .c_row = plan->width,
+        .ahead = scratch->ahead,
     };
     plan->kernels->tile(&product, end - begin, lanes, plan->problem->head_dim);
 }
 
+// key: (keys, D) -> (D, keys). The next block is asked for in between.
+static void transpose_keys(const plan_t *plan, const scratch_t *scratch, const real *key,
+                           int64_t stride, int64_t keys, real *transposed)
+{
+    const int64_t columns = plan->problem->head_dim, some = plan->kernels->vector_lanes;
+    const int64_t bytes = keys * attn_bytes_per_key(plan->problem) * some / columns;
+    for (int64_t c = 0; c < columns; c += some) {
+        plan->kernels->transpose(key + c, stride, keys, attn_min(some, columns - c), 1,
+                                 transposed + c * keys, keys);
+        if (scratch->ahead) {
+            attn_ahead_ask(scratch->ahead, bytes);
+        }
+    }
+}
+
 // A few rows leave most lanes of a vector idle. Here the keys of two vectors take the lanes: they are
 // transposed, multiplied, and the scores transposed back. Each score is the same chain; the lanes of no
-// row get zeros.
+// row get zeros. Memory decides how long this takes, so that all of it has to go on meanwhile.
 static void multiply_few(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                          rows_view_t key, const block_t *part, int64_t begin)
 {
     const int64_t vector = plan->kernels->vector_lanes, keys = 2 * vector;
     const int64_t columns = plan->problem->head_dim;
     real *const transposed = scratch->rows, *const scores = transposed + columns * keys;
-    plan->kernels->transpose(key.data + (begin - part->begin) * key.stride, key.stride, keys,
-                             columns, transposed, keys);
+    transpose_keys(plan, scratch, key.data + (begin - part->begin) * key.stride, key.stride, keys,
+                   transposed);
     const struct REAL_NAME(attn_tile) product = {
         .a = strip->query,
         .a_row = 1,
@@ -284,35 +295,27 @@ static void multiply_few(const plan_t *plan, const scratch_t *scratch, const str
         .b_depth = keys,
         .c = scores,
         .c_row = keys,
+        .ahead = scratch->ahead,
     };
     plan->kernels->tile(&product, strip->rows, keys, columns);
     memset(scores + strip->rows * keys, 0, (size_t)((vector - strip->rows) * keys) * sizeof(real));
-    plan->kernels->transpose(scores, keys, vector, keys,
+    plan->kernels->transpose(scores, keys, vector, keys, 1,
                              scratch->score + (begin - part->origin) * plan->width, plan->width);
 }
 
-// All lanes. Few of them have so little to compute that memory decides: the next block is asked for
-// bit by bit in between, so that both go on at once.
+// All lanes.
 static void multiply_all(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                          rows_view_t key, const block_t *part, int64_t begin, int64_t end)
 {
-    enum { CHUNK = 16, FEW = 4 };
+    enum { FEW = 4 };
     const int64_t vector = plan->kernels->vector_lanes;
-    if (strip->lanes > vector) {
-        multiply(plan, scratch, strip, key, part, begin, end, 0, strip->lanes);
-        return;
-    }
-    const bool few = strip->rows <= attn_min(FEW, vector / 2);
-    for (int64_t from = begin, to; from < end; from = to) {
-        if (few && end - from >= 2 * vector) {
-            to = from + 2 * vector;
-            multiply_few(plan, scratch, strip, key, part, from);
-        } else {
-            to = attn_min(from + CHUNK, end);
-            multiply(plan, scratch, strip, key, part, from, to, 0, strip->lanes);
+    if (strip->rows <= attn_min(FEW, vector / 2)) {
+        for (; begin + 2 * vector <= end; begin += 2 * vector) {
+            multiply_few(plan, scratch, strip, key, part, begin);
         }
-        attn_prefetch(&scratch->next_key, from - begin, to - begin);
-        attn_prefetch(&scratch->next_value, from - begin, to - begin);
+    }
+    if (begin < end) {
+        multiply(plan, scratch, strip, key, part, begin, end, 0, strip->lanes);
     }
 }
 
@@ -430,7 +433,7 @@ static void gather_bias(const plan_t *plan, const struct attn_sdpa_sequence *seq
             load_bias(plan, sequence, strip, l, begin, end - begin, values + begin - part->origin);
         }
     }
-    plan->kernels->transpose(scratch->rows, plan->key_block, strip->lanes, keys, scratch->bias,
+    plan->kernels->transpose(scratch->rows, plan->key_block, strip->lanes, keys, 1, scratch->bias,
                              plan->width);
 }
 

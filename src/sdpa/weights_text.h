@@ -130,7 +130,7 @@ static void walk_weights(const plan_t *plan, const struct attn_sdpa_sequence *se
         if (dropped) {
             REAL_NAME(attn_strip_drop)(plan, sequence, scratch, strip, &part);
         }
-        plan->kernels->transpose(scratch->score, plan->width, keys, strip->rows, scratch->rows,
+        plan->kernels->transpose(scratch->score, plan->width, keys, strip->rows, 1, scratch->rows,
                                  plan->key_block);
         const struct REAL_NAME(attn_scale)
             rows = {scratch->rows, plan->key_block, &scale, 0, scratch->rows, plan->key_block};

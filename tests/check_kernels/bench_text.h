@@ -70,7 +70,7 @@ static void softmax(struct bench *b)
 
 static void transpose(struct bench *b)
 {
-    b->kernels->transpose(b->accumulator, DIM, b->lanes, DIM, b->query, b->lanes);
+    b->kernels->transpose(b->accumulator, DIM, b->lanes, DIM, 1, b->query, b->lanes);
 }
 
 static void report(const struct attn_kernels *table, const char *name, struct bench *b,
