@@ -19,7 +19,7 @@ struct attn_ahead_rows {
     int64_t rows;
 };
 
-enum { ATTN_AHEAD_PARTS = 4 };
+enum { ATTN_AHEAD_PARTS = 8 };
 
 // The first part that is not exhausted comes first.
 struct attn_ahead {

@@ -174,14 +174,15 @@ static struct attn_backward_piece owner_piece(const struct attn_sdpa_problem *pr
     };
 }
 
-static void run(const struct backward_call *call, struct attn_backward_piece *piece, int32_t worker)
+static void run(const struct backward_call *call, struct attn_backward_piece *piece,
+                const struct attn_backward_piece *next, int32_t worker)
 {
     void *const memory = call->memory + (size_t)worker * call->worker_bytes;
     piece->deltas = call->deltas;
     if (call->problem->stats == ATTN_F32) {
-        attn_backward_run_f32(call->context, call->problem, piece, memory);
+        attn_backward_run_f32(call->context, call->problem, piece, next, memory);
     } else {
-        attn_backward_run_f64(call->context, call->problem, piece, memory);
+        attn_backward_run_f64(call->context, call->problem, piece, next, memory);
     }
 }
 
@@ -189,9 +190,10 @@ static void run_owner(void *argument, int64_t index, int32_t worker)
 {
     const struct backward_call *call = argument;
     struct attn_backward_piece piece = owner_piece(call->problem, index);
+    const struct attn_backward_piece next = owner_piece(call->problem, index + 1);
     piece.of_query = call->problem->grad_query.data != NULL;
     piece.of_keys = true;
-    run(call, &piece, worker);
+    run(call, &piece, index + 1 < call->grid.owners ? &next : NULL, worker);
 }
 
 // A head's last rows come first: under a causal mask they take longest.
@@ -214,7 +216,7 @@ static void run_deltas(void *argument, int64_t index, int32_t worker)
     const struct backward_call *call = argument;
     struct attn_backward_piece piece = row_piece(call, index);
     piece.of_deltas = true;
-    run(call, &piece, worker);
+    run(call, &piece, NULL, worker);
 }
 
 static void run_rows(void *argument, int64_t index, int32_t worker)
@@ -222,7 +224,7 @@ static void run_rows(void *argument, int64_t index, int32_t worker)
     const struct backward_call *call = argument;
     struct attn_backward_piece piece = row_piece(call, index);
     piece.of_query = true;
-    run(call, &piece, worker);
+    run(call, &piece, NULL, worker);
 }
 
 static void run_keys(void *argument, int64_t index, int32_t worker)
@@ -233,7 +235,7 @@ static void run_keys(void *argument, int64_t index, int32_t worker)
     piece.key = index % grid->key_parts * grid->keys;
     piece.key_end = attn_min(piece.key + grid->keys, call->problem->keys);
     piece.of_keys = true;
-    run(call, &piece, worker);
+    run(call, &piece, NULL, worker);
 }
 
 static void run_bias(void *argument, int64_t index, int32_t worker)

@@ -37,10 +37,13 @@ size_t attn_backward_worker_bytes_f32(const attn_context *context,
 size_t attn_backward_worker_bytes_f64(const attn_context *context,
                                       const struct attn_sdpa_problem *problem);
 
+// next: the piece that the worker will likely have next, so that its rows can be asked for; or NULL
 void attn_backward_run_f32(const attn_context *context, const struct attn_sdpa_problem *problem,
-                           const struct attn_backward_piece *piece, void *memory);
+                           const struct attn_backward_piece *piece,
+                           const struct attn_backward_piece *next, void *memory);
 void attn_backward_run_f64(const attn_context *context, const struct attn_sdpa_problem *problem,
-                           const struct attn_backward_piece *piece, void *memory);
+                           const struct attn_backward_piece *piece,
+                           const struct attn_backward_piece *next, void *memory);
 
 void attn_backward_bias_f32(const attn_context *context, const struct attn_sdpa_problem *problem,
                             const struct attn_backward_bias_piece *piece, void *memory);

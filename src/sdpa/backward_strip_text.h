@@ -44,6 +44,8 @@ struct back_worker {
     real *grad_key, *grad_value; // (Tk, D), (Tk, Dv): sums that cannot stand in the outputs
     struct back_strip *strips;
     real *deltas; // (B, Hq, Tq), or NULL: from the output
+    struct attn_ahead ahead;
+    bool keys_are_near; // another walk has read them, and a second-level cache still has them
 };
 
 static bool stands_in_output(const plan_t *plan, const struct attn_sdpa_view *view)
@@ -319,6 +321,7 @@ static struct REAL_NAME(attn_gradient)
             .b_depth = plan->width,
             .c = worker->gradient + (runs[r].from - part->origin) * plan->width + lane,
             .c_row = plan->width,
+            .ahead = worker->scratch.ahead,
         };
         plan->kernels->tile(&product, runs[r].to - runs[r].from,
                             attn_round_up(runs[r].last, vector) - lane, plan->problem->value_dim);

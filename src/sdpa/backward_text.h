@@ -1,15 +1,13 @@
 // sdpa/backward_text.h: gradients of queries, keys and values, for one element type.
 #include "sdpa/backward_strip_text.h"
 
+#include "sdpa/backward_ahead_text.h"
+
 // Where a piece's sums over rows stand: row j of each belongs to key j of the sequence.
 struct key_sums {
     real *key, *value; // NULL where not wanted
     int64_t key_row, value_row;
-};
-
-// Rows [row, row_end) of a query head.
-struct row_range {
-    int64_t head, row, row_end;
+    int64_t opened, closed; // keys below are set to 0, and are in the output as they stay
 };
 
 static struct row_range piece_rows(const struct attn_sdpa_sequence *sequence,
@@ -21,14 +19,19 @@ static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_seq
 static struct key_sums open_key_sums(const struct back_worker *worker,
                                      const struct attn_sdpa_sequence *sequence,
                                      const struct attn_backward_piece *piece);
-static void close_key_sums(const struct back_worker *worker,
-                           const struct attn_sdpa_sequence *sequence,
-                           const struct attn_backward_piece *piece, const struct key_sums *sums);
+static void open_keys(const struct back_worker *worker, int64_t end, struct key_sums *sums);
+static void close_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                       int64_t key_head, int64_t end, struct key_sums *sums);
+static struct upcoming rows_next(const struct back_worker *worker,
+                                 const struct attn_sdpa_sequence *sequence,
+                                 const struct attn_backward_piece *piece,
+                                 const struct row_range *all, const struct row_range *rows,
+                                 const struct attn_backward_piece *next);
 static void sharpen_deltas(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                            int64_t key_head, int64_t strips);
 static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                       const struct attn_backward_piece *piece, int64_t strips,
-                      const struct key_sums *sums);
+                      struct key_sums *sums, const struct upcoming *next);
 static void store_deltas(const struct back_worker *worker,
                          const struct attn_sdpa_sequence *sequence, const struct back_strip *back);
 static void store_query_rows(const struct back_worker *worker,
@@ -46,20 +49,26 @@ size_t REAL_NAME(attn_backward_worker_bytes)(const attn_context *context,
 
 void REAL_NAME(attn_backward_run)(const attn_context *context,
                                   const struct attn_sdpa_problem *problem,
-                                  const struct attn_backward_piece *piece, void *memory)
+                                  const struct attn_backward_piece *piece,
+                                  const struct attn_backward_piece *next, void *memory)
 {
     struct attn_arena arena = {memory, 0};
     struct back_worker worker;
     take_worker(context, problem, &arena, &worker);
     worker.deltas = piece->deltas;
+    worker.scratch.ahead = &worker.ahead;
     const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(problem, piece->sequence);
-    const struct key_sums sums = open_key_sums(&worker, &sequence, piece);
+    const int64_t key_end = attn_min(piece->key_end, sequence.key_len);
+    struct key_sums sums = open_key_sums(&worker, &sequence, piece);
     const struct row_range all = piece_rows(&sequence, piece);
     struct row_range rows = rows_after(&worker.plan, piece, &all, NULL);
-    while (rows.row < rows.row_end) {
+    for (int64_t walk = 0; rows.row < rows.row_end; walk++) {
+        const struct upcoming after = rows_next(&worker, &sequence, piece, &all, &rows, next);
         const int64_t strips = start_rows(&worker, &sequence, &rows, piece->of_deltas);
         sharpen_deltas(&worker, &sequence, piece->key_head, strips);
-        walk_keys(&worker, &sequence, piece, strips, &sums);
+        worker.keys_are_near = walk > 0 && keys_fit(problem, piece);
+        look_ahead(&worker, &sequence, &rows, strips, key_end - piece->key, &after);
+        walk_keys(&worker, &sequence, piece, strips, &sums, &after);
         for (int64_t s = 0; piece->of_query && s < strips; s++) {
             store_query_rows(&worker, &sequence, &worker.strips[s]);
         }
@@ -68,7 +77,8 @@ void REAL_NAME(attn_backward_run)(const attn_context *context,
         }
         rows = rows_after(&worker.plan, piece, &all, &rows);
     }
-    close_key_sums(&worker, &sequence, piece, &sums);
+    open_keys(&worker, key_end, &sums);
+    close_keys(&worker, &sequence, piece->key_head, key_end, &sums);
 }
 
 // ---- rows ---------------------------------------------------------------------------------------
@@ -106,6 +116,25 @@ static struct row_range rows_after(const plan_t *plan, const struct attn_backwar
     return next;
 }
 
+// What comes after `rows`: more of the piece, or the first of the piece that is next, if there is one.
+static struct upcoming rows_next(const struct back_worker *worker,
+                                 const struct attn_sdpa_sequence *sequence,
+                                 const struct attn_backward_piece *piece,
+                                 const struct row_range *all, const struct row_range *rows,
+                                 const struct attn_backward_piece *next)
+{
+    const plan_t *plan = &worker->plan;
+    struct upcoming after = {*sequence, piece->key_head, rows_after(plan, piece, all, rows), false};
+    if (after.rows.row == after.rows.row_end && next) {
+        after.sequence = attn_sdpa_sequence_at(plan->problem, next->sequence);
+        after.key_head = next->key_head;
+        const struct row_range all_next = piece_rows(&after.sequence, next);
+        after.rows = rows_after(plan, next, &all_next, NULL);
+        after.other = true;
+    }
+    return after;
+}
+
 static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                           const struct row_range *rows, bool of_deltas)
 {
@@ -128,7 +157,8 @@ static int64_t start_rows(struct back_worker *worker, const struct attn_sdpa_seq
 // the scores' gradients and the queries
 static void add_to_keys(const plan_t *plan, const block_t *part, const struct key_run *runs,
                         int count, const real *strip, const real *rows, int64_t columns,
-                        attn_tile_select select, real *sums, int64_t sums_row)
+                        attn_tile_select select, real *sums, int64_t sums_row,
+                        struct attn_ahead *ahead)
 {
     for (int r = 0; r < count; r++) {
         const struct REAL_NAME(attn_tile) product = {
@@ -141,6 +171,7 @@ static void add_to_keys(const plan_t *plan, const block_t *part, const struct ke
             .c_row = sums_row,
             .start = ATTN_TILE_ADD,
             .select = select,
+            .ahead = ahead,
         };
         plan->kernels->tile(&product, runs[r].to - runs[r].from, columns,
                             runs[r].last - runs[r].first);
@@ -164,6 +195,7 @@ static void add_to_rows(const struct back_worker *worker, const struct back_stri
         .c_row = columns,
         .start = ATTN_TILE_ADD,
         .select = select,
+        .ahead = worker->scratch.ahead,
     };
     plan->kernels->tile(&product, rows, columns, end - begin);
 }
@@ -217,7 +249,7 @@ static void go_back(const struct back_worker *worker, const struct attn_sdpa_seq
     if (sums->value) {
         add_to_keys(plan, part, runs, count, worker->scratch.score, back->grad_output, p->value_dim,
                     back->grad_finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A, sums->value,
-                    sums->value_row);
+                    sums->value_row, worker->scratch.ahead);
     }
     if (!sums->key && !piece->of_query) {
         return;
@@ -226,7 +258,7 @@ static void go_back(const struct back_worker *worker, const struct attn_sdpa_seq
     if (sums->key) {
         add_to_keys(plan, part, runs, count, worker->gradient, back->query, p->head_dim,
                     back->query_finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A, sums->key,
-                    sums->key_row);
+                    sums->key_row, worker->scratch.ahead);
     }
     if (piece->of_query) {
         add_to_query(worker, back, key, part);
@@ -258,11 +290,13 @@ static void walk_strips(const struct back_worker *worker, const struct attn_sdpa
     }
 }
 
+// A block's sums are opened before the first walk adds to them, and closed after the last one did.
 static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                       const struct attn_backward_piece *piece, int64_t strips,
-                      const struct key_sums *sums)
+                      struct key_sums *sums, const struct upcoming *next)
 {
     const int64_t key_block = worker->plan.key_block;
+    const bool last = next->other || next->rows.row == next->rows.row_end;
     int64_t lowest = sequence->key_len, highest = 0;
     for (int64_t s = 0; s < strips; s++) {
         lowest = attn_min(lowest, worker->strips[s].strip.lowest);
@@ -271,8 +305,15 @@ static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_s
     lowest = attn_max(lowest, piece->key);
     highest = attn_min(highest, piece->key_end);
     for (int64_t block = lowest / key_block * key_block; block < highest; block += key_block) {
-        walk_strips(worker, sequence, piece, strips, block, attn_max(block, lowest),
-                    attn_min(block + key_block, highest), sums);
+        const int64_t end = attn_min(block + key_block, highest);
+        open_keys(worker, end, sums);
+        if (worker->scratch.ahead) {
+            look_at_next_block(worker, sequence, piece->key_head, end, highest, next);
+        }
+        walk_strips(worker, sequence, piece, strips, block, attn_max(block, lowest), end, sums);
+        if (last) {
+            close_keys(worker, sequence, piece->key_head, end, sums);
+        }
     }
 }
 
@@ -314,13 +355,15 @@ static void sharpen_strip(const struct back_worker *worker,
     }
     const struct attn_backward_piece piece = {
         .key_head = key_head, .key_end = p->keys, .of_deltas = true};
-    const struct key_sums none = {0};
+    const struct upcoming nothing = {0};
+    struct key_sums none = {0};
     struct back_worker alone = *worker;
     alone.strips = back;
+    alone.scratch.ahead = NULL;
     real of_output[ATTN_STRIP_LANES];
     memcpy(of_output, back->delta, sizeof of_output);
     memset(back->delta, 0, sizeof back->delta);
-    walk_keys(&alone, sequence, &piece, 1, &none);
+    walk_keys(&alone, sequence, &piece, 1, &none, &nothing);
     for (int64_t l = 0; l < strip->rows; l++) {
         if (!is_sharp(strip, l)) {
             back->delta[l] = of_output[l];
@@ -369,23 +412,18 @@ static int64_t key_offset(const struct attn_sdpa_view *view,
            sequence->key_start * view->stride[2];
 }
 
-// The sums over one side in the output itself where they can be, all 0 at first.
-static real *open_sums(const plan_t *plan, const struct attn_sdpa_view *view,
-                       const struct attn_sdpa_sequence *sequence,
-                       const struct attn_backward_piece *piece, int64_t columns, real *own,
-                       int64_t *row)
+// The sums over one side: in the output itself where they can be.
+static real *sums_of(const plan_t *plan, const struct attn_sdpa_view *view,
+                     const struct attn_sdpa_sequence *sequence,
+                     const struct attn_backward_piece *piece, int64_t columns, real *own,
+                     int64_t *row)
 {
     if (!view->data || !piece->of_keys) {
         return NULL;
     }
     const bool in_place = stands_in_output(plan, view);
-    real *const sums = in_place ? (real *)view->data + key_offset(view, sequence, piece->key_head)
-                                : own;
     *row = in_place ? view->stride[2] : columns;
-    for (int64_t j = piece->key; j < attn_min(piece->key_end, sequence->key_len); j++) {
-        memset(sums + j * *row, 0, (size_t)columns * sizeof(real));
-    }
-    return sums;
+    return in_place ? (real *)view->data + key_offset(view, sequence, piece->key_head) : own;
 }
 
 static struct key_sums open_key_sums(const struct back_worker *worker,
@@ -393,35 +431,50 @@ static struct key_sums open_key_sums(const struct back_worker *worker,
                                      const struct attn_backward_piece *piece)
 {
     const struct attn_sdpa_problem *p = worker->plan.problem;
-    struct key_sums sums = {0};
-    sums.key = open_sums(&worker->plan, &p->grad_key, sequence, piece, p->head_dim,
-                         worker->grad_key, &sums.key_row);
-    sums.value = open_sums(&worker->plan, &p->grad_value, sequence, piece, p->value_dim,
-                           worker->grad_value, &sums.value_row);
+    struct key_sums sums = {.opened = piece->key, .closed = piece->key};
+    sums.key = sums_of(&worker->plan, &p->grad_key, sequence, piece, p->head_dim, worker->grad_key,
+                       &sums.key_row);
+    sums.value = sums_of(&worker->plan, &p->grad_value, sequence, piece, p->value_dim,
+                         worker->grad_value, &sums.value_row);
     return sums;
 }
 
-static void close_sums(const struct back_worker *worker, const struct attn_sdpa_view *view,
-                       const struct attn_sdpa_sequence *sequence,
-                       const struct attn_backward_piece *piece, int64_t columns, const real *sums,
-                       int64_t row, real scale)
+// Sums of the keys below `end` that were not open become 0.
+static void open_keys(const struct back_worker *worker, int64_t end, struct key_sums *sums)
 {
-    const int64_t offset = key_offset(view, sequence, piece->key_head) +
-                           piece->key * view->stride[2];
-    const int64_t count = attn_min(piece->key_end, sequence->key_len) - piece->key;
-    if (sums) {
-        store_rows(&worker->plan, &worker->scratch, view, offset, count, columns,
-                   sums + piece->key * row, row, &scale, 0);
+    const struct attn_sdpa_problem *p = worker->plan.problem;
+    for (; sums->opened < end; sums->opened++) {
+        if (sums->key) {
+            memset(sums->key + sums->opened * sums->key_row, 0, (size_t)p->head_dim * sizeof(real));
+        }
+        if (sums->value) {
+            memset(sums->value + sums->opened * sums->value_row, 0,
+                   (size_t)p->value_dim * sizeof(real));
+        }
     }
 }
 
-static void close_key_sums(const struct back_worker *worker,
-                           const struct attn_sdpa_sequence *sequence,
-                           const struct attn_backward_piece *piece, const struct key_sums *sums)
+static void close_sums(const struct back_worker *worker, const struct attn_sdpa_view *view,
+                       const struct attn_sdpa_sequence *sequence, int64_t key_head, int64_t begin,
+                       int64_t end, int64_t columns, const real *sums, int64_t row, real scale)
+{
+    const int64_t offset = key_offset(view, sequence, key_head) + begin * view->stride[2];
+    if (sums) {
+        store_rows(&worker->plan, &worker->scratch, view, offset, end - begin, columns,
+                   sums + begin * row, row, &scale, 0);
+    }
+}
+
+// Sums of the keys below `end` that were open become gradients.
+static void close_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
+                       int64_t key_head, int64_t end, struct key_sums *sums)
 {
     const struct attn_sdpa_problem *p = worker->plan.problem;
-    close_sums(worker, &p->grad_key, sequence, piece, p->head_dim, sums->key, sums->key_row,
-               (real)p->scale);
-    close_sums(worker, &p->grad_value, sequence, piece, p->value_dim, sums->value, sums->value_row,
-               1);
+    if (sums->closed < end) {
+        close_sums(worker, &p->grad_key, sequence, key_head, sums->closed, end, p->head_dim,
+                   sums->key, sums->key_row, (real)p->scale);
+        close_sums(worker, &p->grad_value, sequence, key_head, sums->closed, end, p->value_dim,
+                   sums->value, sums->value_row, 1);
+        sums->closed = end;
+    }
 }

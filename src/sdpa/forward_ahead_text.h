@@ -55,12 +55,12 @@ static void ask_for_first_keys(const plan_t *plan, const struct attn_forward_row
 // The vector multiply-adds of a job's strips, roughly.
 static int64_t work_of(const plan_t *plan, const strip_t *strips, int64_t count)
 {
-    int64_t vectors = 0;
+    int64_t pairs = 0;
     for (int64_t s = 0; s < count; s++) {
-        vectors += strips[s].lanes * (strips[s].highest - strips[s].lowest);
+        pairs += strips[s].pairs;
     }
-    return vectors / plan->kernels->vector_lanes *
-           (plan->problem->head_dim + plan->problem->value_dim);
+    return pairs * (plan->problem->head_dim + plan->problem->value_dim) /
+           plan->kernels->vector_lanes;
 }
 
 // rows: the job that begins, its strips started. next: what will likely come after it, or NULL

@@ -29,6 +29,7 @@ struct ATTN_NAME(attn_strip_scratch) {
 struct ATTN_NAME(attn_strip) {
     int64_t rows, lanes;     // lanes: rows rounded up to whole vectors
     int64_t lowest, highest; // keys [lowest, highest) are all that any row may see
+    int64_t pairs;           // of a row and a key that it sees
     int64_t segment;         // the open one, -1 where no key was folded in yet
     int64_t segments;        // closed ones
     int64_t head[ATTN_STRIP_LANES], row[ATTN_STRIP_LANES];  // in the problem and in the sequence

@@ -143,9 +143,10 @@ rows_view_t REAL_NAME(attn_strip_load_rows)(const plan_t *plan, const struct att
 static void start_lanes(const struct attn_sdpa_sequence *sequence, strip_t *strip)
 {
     strip->lowest = sequence->key_len;
-    strip->highest = 0;
+    strip->highest = strip->pairs = 0;
     for (int64_t l = 0; l < strip->rows; l++) {
         attn_sdpa_visible_keys(sequence, strip->row[l], &strip->begin[l], &strip->end[l]);
+        strip->pairs += strip->end[l] - strip->begin[l];
         if (strip->begin[l] < strip->end[l]) {
             strip->lowest = attn_min(strip->lowest, strip->begin[l]);
             strip->highest = attn_max(strip->highest, strip->end[l]);
