@@ -212,6 +212,14 @@ static int add_own(const struct bench *bench, const struct attention_shape *s,
     return count;
 }
 
+static int add_limits(struct bench *bench, const struct attention_shape *s,
+                      const struct attention *a, struct contender *contenders)
+{
+    const void *const memory[2] = {a->key.data, a->value.data};
+    const int64_t bytes = attn_tensor_count(&a->key) * (int64_t)attn_dtype_size(s->cache);
+    return machine_add_limits(&bench->machine, s->by_bytes ? memory : NULL, bytes, contenders);
+}
+
 static struct result result_of(const struct attention_shape *s, const struct attention *own)
 {
     const double scores = (double)s->batch * (double)s->heads * (double)s->tq * (double)s->tk *
@@ -240,13 +248,14 @@ bool bench_attention(struct bench *bench, const struct attention_shape *s)
     bool fine = make_tensors(&base, s);
     int count = fine ? add_own(bench, s, &base, own, contenders) : -1;
     fine = count > 0;
-    int peers = 0;
+    int peers = 0, limits = 0;
     for (int t = 1; fine && t <= bench->machine.threads; t++) {
         fine = attn_executor_pthreads(t, &executors[t], NULL) == ATTN_OK;
     }
     if (fine) {
         peers = add_plain(bench, s, &base, executors, plain, contenders + count);
-        timing_run(contenders, count + peers, bench->seconds);
+        limits = add_limits(bench, s, &base, contenders + count + peers);
+        timing_run(contenders, count + peers + limits, bench->seconds);
     }
     for (int p = 0; fine && p < peers; p++) {
         fine = agrees(&plain[p], &base);
@@ -256,7 +265,7 @@ bool bench_attention(struct bench *bench, const struct attention_shape *s)
     }
     if (fine) {
         const struct result result = result_of(s, &own[1]);
-        report_case(bench, &result, contenders, count + peers);
+        report_case(bench, &result, contenders, count + peers + limits);
     } else {
         fprintf(stderr, "attn_bench: %s: out of memory, or a result that does not agree\n",
                 s->name);

@@ -157,9 +157,13 @@ int main(int argc, char **argv)
         return 1;
     }
     bench.blas_count = peers_find_blas(bench.blas);
-    machine_measure(&bench.machine, bench.contexts);
-    report_machine(&bench);
+    if (!machine_init(&bench.machine, bench.contexts)) {
+        fprintf(stderr, "attn_bench: out of memory\n");
+        return 1;
+    }
+    report_head(&bench);
     const int status = run_all(&bench, filter);
+    machine_free(&bench.machine);
     for (int t = 1; t <= bench.machine.threads; t++) {
         attn_context_destroy(bench.contexts[t]);
     }

@@ -43,7 +43,7 @@ bool bench_module(struct bench *bench, const char *name, int64_t batch, int64_t 
 bool bench_linear(struct bench *bench, const char *name, int64_t rows, int64_t out, int64_t in);
 
 // One line per contender, with its share of the machine's limit.
-void report_machine(const struct bench *bench);
+void report_head(const struct bench *bench);
 void report_case(const struct bench *bench, const struct result *result,
                  const struct contender *contenders, int count);
 

@@ -13,7 +13,7 @@ struct layer {
 
 struct product {
     const struct blas *blas;
-    int rows, out, in;
+    int threads, rows, out, in;
     const float *input, *weight;
     float *output;
 };
@@ -30,6 +30,7 @@ static void run_layer(void *state)
 static void run_product(void *state)
 {
     const struct product *const p = state;
+    p->blas->set_threads(p->threads);
     p->blas->sgemm(BLAS_ROW_MAJOR, BLAS_PLAIN, BLAS_TRANSPOSED, p->rows, p->out, p->in, 1, p->input,
                    p->in, p->weight, p->in, 0, p->output, p->out);
 }
@@ -59,7 +60,7 @@ bool bench_linear(struct bench *bench, const char *name, int64_t rows, int64_t o
 {
     const attn_context *const context = bench->contexts[1];
     struct layer layers[MOST_THREADS + 1] = {0};
-    struct product products[MOST_BLAS];
+    struct product products[MOST_BLAS * MOST_THREADS];
     struct contender contenders[MOST_CONTENDERS];
     attn_tensor input = {0};
     attn_generator *generator = NULL;
@@ -71,22 +72,24 @@ bool bench_linear(struct bench *bench, const char *name, int64_t rows, int64_t o
         count = add_layers(bench, out, in, &input, layers, contenders);
     }
     const bool fine = count > 0;
-    for (int b = 0; fine && b < bench->blas_count; b++) {
-        products[b] =
-            (struct product){.blas = &bench->blas[b],
+    for (int i = 0; fine && i < bench->blas_count * bench->machine.threads; i++) {
+        products[i] =
+            (struct product){.blas = &bench->blas[i / bench->machine.threads],
+                             .threads = 1 + i % bench->machine.threads,
                              .rows = (int)rows,
                              .out = (int)out,
                              .in = (int)in,
                              .input = input.data,
                              .weight = attn_module_parameter(layers[1].module, 0)->value.data,
                              .output = output};
-        contenders[count++] = (struct contender){.name = bench->blas[b].name,
+        contenders[count++] = (struct contender){.name = products[i].blas->name,
                                                  .what = "sgemm",
-                                                 .threads = 1,
+                                                 .threads = products[i].threads,
                                                  .run = run_product,
-                                                 .state = &products[b]};
+                                                 .state = &products[i]};
     }
     if (fine) {
+        count += machine_add_limits(&bench->machine, NULL, 0, contenders + count);
         timing_run(contenders, count, bench->seconds);
         const struct result result = {.name = name,
                                       .operations = 2.0 * (double)rows * (double)out * (double)in};

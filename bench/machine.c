@@ -2,13 +2,13 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/context.h"
 #include "kernels/kernels.h"
 #include "timing.h"
 
 enum { FMA_CHAINS = 16, FMA_ROUNDS = 400000 };
-static const int64_t read_bytes = INT64_C(512) << 20;
 
 // Independent chains of fused multiply-adds on registers alone; returns operations done.
 #if defined(__x86_64__)
@@ -81,127 +81,193 @@ static double fma_operations(attn_tier tier)
     return fma_portable();
 }
 
-struct work {
-    const attn_context *context;
-    const uint64_t *memory;
-    int64_t words_per_job;
-    double operations; // of one job
-    uint64_t sums[64]; // keeps the reads alive
-};
-
 static void fma_job(void *argument, int64_t index, int32_t worker)
 {
-    struct work *const work = argument;
+    struct limit *const limit = argument;
     (void)worker;
-    const double operations = fma_operations(work->context->tier);
+    const double operations = fma_operations(attn_context_tier(limit->context));
     if (index == 0) {
-        work->operations = operations;
-    }
-}
-
-static void read_job(void *argument, int64_t index, int32_t worker)
-{
-    struct work *const work = argument;
-    const uint64_t *const words = work->memory + index * work->words_per_job;
-    uint64_t sums[8] = {0};
-    for (int64_t i = 0; i < work->words_per_job; i += 8) {
-        for (int k = 0; k < 8; k++) {
-            sums[k] += words[i + k];
-        }
-    }
-    for (int k = 0; k < 8; k++) {
-        work->sums[worker % 64] += sums[k];
+        limit->operations = operations;
     }
 }
 
 static void run_fma(void *state)
 {
-    struct work *const work = state;
-    attn_parallel_for(work->context, work->context->executor.workers, fma_job, work);
+    struct limit *const limit = state;
+    attn_parallel_for(limit->context, attn_context_workers(limit->context), fma_job, limit);
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+typedef uint64_t cache_line __attribute__((vector_size(64), may_alias));
+
+enum { READ_STREAMS = 8, READ_JOBS = 32, READ_AHEAD = 2048 };
+
+// Several streams, since the hardware follows a stream only to the end of its page, and asked for ahead
+// as well: faster than either alone, and than one stream, on every machine tried.
+static uint64_t read_streams(const char *memory, int64_t bytes)
+{
+    const int64_t stream = bytes / READ_STREAMS / 64 * 64;
+    cache_line sum[READ_STREAMS] = {{0}};
+    for (int64_t i = 0; i < stream; i += 64) {
+        for (int s = 0; s < READ_STREAMS; s++) {
+            const char *const at = memory + s * stream + i;
+            __builtin_prefetch(at + READ_AHEAD, 0, 2);
+            sum[s] += *(const cache_line *)(const void *)at;
+        }
+    }
+    for (int s = 1; s < READ_STREAMS; s++) {
+        sum[0] += sum[s];
+    }
+    return sum[0][0] + sum[0][7];
+}
+
+static void read_job(void *argument, int64_t index, int32_t worker)
+{
+    struct limit *const limit = argument;
+    const int64_t bytes = limit->bytes / READ_JOBS;
+    for (int m = 0; m < 2; m++) {
+        limit->sums[worker % MOST_THREADS] += read_streams(limit->memory[m] + index * bytes, bytes);
+    }
 }
 
 static void run_read(void *state)
 {
-    struct work *const work = state;
-    const int64_t jobs = 64;
-    work->words_per_job = read_bytes / 8 / jobs;
-    attn_parallel_for(work->context, jobs, read_job, work);
+    struct limit *const limit = state;
+    attn_parallel_for(limit->context, READ_JOBS, read_job, limit);
 }
 
 // ---- the kernels alone ----------------------------------------------------------------------------
 
-enum { STRIP_KEYS = 64, STRIP_LANES = 64, STRIP_DIM = 64 };
+enum { ALONE_KEYS = 64, ALONE_DIM = 64, MOST_LANES = 64 };
 
-struct strip {
+struct kernels_alone {
     const struct attn_kernels_f32 *kernels;
-    float a[STRIP_KEYS * STRIP_DIM], b[STRIP_DIM * STRIP_LANES], c[STRIP_KEYS * STRIP_LANES];
-    float max[STRIP_LANES], sum[STRIP_LANES], factor[STRIP_LANES];
+    float a[ALONE_KEYS * ALONE_DIM], b[ALONE_DIM * MOST_LANES], c[ALONE_KEYS * MOST_LANES];
+    float max[MOST_LANES], sum[MOST_LANES], factor[MOST_LANES];
 };
 
 static void run_tile(void *state)
 {
-    struct strip *const s = state;
+    struct kernels_alone *const s = state;
+    const int64_t lanes = s->kernels->tile_lanes;
     const struct attn_tile_f32 tile = {.a = s->a,
-                                       .a_row = STRIP_DIM,
+                                       .a_row = ALONE_DIM,
                                        .a_depth = 1,
                                        .b = s->b,
-                                       .b_depth = STRIP_LANES,
+                                       .b_depth = lanes,
                                        .c = s->c,
-                                       .c_row = STRIP_LANES};
-    s->kernels->tile(&tile, STRIP_KEYS, STRIP_LANES, STRIP_DIM);
+                                       .c_row = lanes};
+    s->kernels->tile(&tile, ALONE_KEYS, lanes, ALONE_DIM);
 }
 
 // The pass writes its weights over the scores; weights in (0, 1] are scores as good as any.
 static void run_softmax(void *state)
 {
-    struct strip *const s = state;
+    struct kernels_alone *const s = state;
     const struct attn_softmax_f32 strip = {.score = s->c,
-                                           .row = STRIP_LANES,
+                                           .row = s->kernels->tile_lanes,
                                            .scale = 1,
                                            .max = s->max,
                                            .sum = s->sum,
                                            .factor = s->factor};
-    s->kernels->softmax(&strip, STRIP_KEYS, STRIP_LANES);
+    s->kernels->softmax(&strip, ALONE_KEYS, s->kernels->tile_lanes);
 }
 
-static void measure_kernels(struct machine *machine, const attn_context *context)
-{
-    struct strip *const strip = aligned_alloc(64, (sizeof *strip + 63) / 64 * 64);
-    if (!strip) {
-        return;
-    }
-    *strip = (struct strip){.kernels = attn_kernels_select(context->tier)->f32};
-    for (int i = 0; i < STRIP_KEYS * STRIP_DIM; i++) {
-        strip->a[i] = strip->b[i] = 0.01F * (float)(i % 97);
-    }
-    struct contender contenders[] = {
-        {.name = "tile", .run = run_tile, .state = strip},
-        {.name = "softmax", .run = run_softmax, .state = strip},
-    };
-    timing_run(contenders, 2, 0.3);
-    const double operations = 2.0 * STRIP_KEYS * STRIP_LANES * STRIP_DIM;
-    machine->tile = operations / contenders[0].low / machine->fma_peak[1];
-    machine->softmax = contenders[1].low / (STRIP_KEYS * STRIP_LANES);
-    free(strip);
-}
+// ---- the machine ----------------------------------------------------------------------------------
 
-void machine_measure(struct machine *machine, attn_context *const *contexts)
+bool machine_init(struct machine *machine, attn_context *const *contexts)
 {
-    void *const memory = calloc(1, (size_t)read_bytes);
     for (int t = 1; t <= machine->threads; t++) {
-        struct work work = {.context = contexts[t], .memory = memory};
-        for (int64_t i = 0; memory && i < read_bytes; i += 4096) {
-            ((char *)memory)[i] = 1; // real pages, not the one of zeros
-        }
-        struct contender contenders[] = {
-            {.name = "fma", .run = run_fma, .state = &work},
-            {.name = "read", .run = run_read, .state = &work},
-        };
-        timing_run(contenders, memory ? 2 : 1, 1.0);
-        // A limit is what the machine can do undisturbed: the faster quartile.
-        machine->fma_peak[t] = work.operations * t / contenders[0].low;
-        machine->bandwidth[t] = memory ? (double)read_bytes / contenders[1].low : 0;
+        machine->limits[t].context = contexts[t];
     }
-    free(memory);
-    measure_kernels(machine, contexts[1]);
+    struct kernels_alone *const alone = aligned_alloc(64, (sizeof *alone + 63) / 64 * 64);
+    if (!alone) {
+        return false;
+    }
+    *alone =
+        (struct kernels_alone){.kernels = attn_kernels_select(attn_context_tier(contexts[1]))->f32};
+    for (int i = 0; i < ALONE_KEYS * ALONE_DIM; i++) {
+        alone->a[i] = alone->b[i] = 0.01F * (float)(i % 97);
+    }
+    machine->alone = alone;
+    return true;
+}
+
+void machine_free(struct machine *machine)
+{
+    free(machine->alone);
+}
+
+static const char name[] = "machine";
+
+int machine_add_limits(struct machine *machine, const void *const memory[2], int64_t bytes,
+                       struct contender *contenders)
+{
+    int count = 0;
+    for (int t = 1; t <= machine->threads; t++) {
+        struct limit *const limit = &machine->limits[t];
+        struct contender *const c = &contenders[count++];
+        *c = (struct contender){.name = name, .threads = t, .state = limit};
+        if (memory) {
+            limit->bytes = bytes / (64 * READ_STREAMS * READ_JOBS) *
+                           (64 * READ_STREAMS * READ_JOBS);
+            limit->memory[0] = memory[0];
+            limit->memory[1] = memory[1];
+            c->what = "read";
+            c->run = run_read;
+            c->worth = 2 * (double)limit->bytes;
+        } else {
+            c->what = "multiply-add";
+            c->run = run_fma;
+            run_fma(limit);
+            c->worth = limit->operations * t;
+        }
+    }
+    if (!memory) {
+        const double elements = (double)ALONE_KEYS * machine->alone->kernels->tile_lanes;
+        contenders[count++] = (struct contender){.name = name,
+                                                 .what = "tile",
+                                                 .threads = 1,
+                                                 .run = run_tile,
+                                                 .state = machine->alone,
+                                                 .worth = 2 * elements * ALONE_DIM};
+        contenders[count++] = (struct contender){.name = name,
+                                                 .what = "softmax",
+                                                 .threads = 1,
+                                                 .run = run_softmax,
+                                                 .state = machine->alone,
+                                                 .worth = elements};
+    }
+    return count;
+}
+
+// Calls per second of one of them, times what a call is worth.
+static double rate_of(const struct contender *contenders, int count, const char *what, int threads)
+{
+    for (int i = 0; i < count; i++) {
+        const struct contender *const c = &contenders[i];
+        if (strcmp(c->name, name) == 0 && strcmp(c->what, what) == 0 && c->threads == threads) {
+            return c->worth / c->low;
+        }
+    }
+    return 0;
+}
+
+double machine_limit(const struct contender *contenders, int count, int threads)
+{
+    const double fma = rate_of(contenders, count, "multiply-add", threads);
+    return fma > 0 ? fma : rate_of(contenders, count, "read", threads);
+}
+
+double machine_tile_share(const struct contender *contenders, int count)
+{
+    const double fma = rate_of(contenders, count, "multiply-add", 1);
+    return fma > 0 ? rate_of(contenders, count, "tile", 1) / fma : 0;
+}
+
+double machine_softmax_seconds(const struct contender *contenders, int count)
+{
+    const double rate = rate_of(contenders, count, "softmax", 1);
+    return rate > 0 ? 1 / rate : 0;
 }

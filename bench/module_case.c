@@ -89,6 +89,7 @@ bool bench_module(struct bench *bench, const char *name, int64_t batch, int64_t 
                                                  .state = &training[t]};
     }
     if (fine) {
+        count += machine_add_limits(&bench->machine, NULL, 0, contenders + count);
         timing_run(contenders, count, bench->seconds);
     }
     for (int t = 1; t <= bench->machine.threads; t++) {

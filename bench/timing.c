@@ -57,6 +57,7 @@ void timing_run(struct contender *contenders, int count, double seconds)
     }
     for (int c = 0; c < count; c++) {
         qsort(samples[c], (size_t)rounds, sizeof samples[c][0], ascending);
+        contenders[c].best = samples[c][0];
         contenders[c].median = samples[c][rounds / 2];
         contenders[c].low = samples[c][rounds / 4];
         contenders[c].high = samples[c][(3 * rounds) / 4];

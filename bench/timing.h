@@ -12,13 +12,14 @@ struct contender {
     int threads;
     void (*run)(void *state);
     void *state;
-    int64_t calls;            // per sample; chosen by timing_run
-    double median, low, high; // seconds per call; low and high: the quartiles
+    double worth;  // operations or bytes of a call; of the machine's own limits only
+    int64_t calls; // per sample; chosen by timing_run
+    double best, median, low, high; // seconds per call; low and high: the quartiles
 };
 
 double timing_now(void); // seconds, monotonic
 
-// Fills median, low and high: rounds of one sample per contender until about `seconds` have passed
+// Fills best, median, low and high: rounds of one sample per contender until about `seconds` have passed
 // (at least 3 rounds, at most MOST_ROUNDS).
 void timing_run(struct contender *contenders, int count, double seconds);
 

@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/checked.h"
+#include "core/allocator.h"
 #include "core/cpu.h"
 #include "core/error.h"
 #include "core/job.h"
 
-static void *default_allocate(void *state, size_t size, size_t alignment);
-static void default_release(void *state, void *memory, size_t size, size_t alignment);
 static attn_status check_config(const attn_context_config *config, attn_error *error);
 static attn_status resolve_tier(attn_tier *tier, attn_error *error);
 static void log_created(const attn_context *context);
@@ -19,7 +17,7 @@ void attn_context_config_init(attn_context_config *config)
 {
     *config = (attn_context_config){
         .struct_size = sizeof *config,
-        .allocator = {.allocate = default_allocate, .release = default_release},
+        .allocator = attn_default_allocator(),
         .tier = ATTN_TIER_AUTO,
     };
     attn_executor_serial(&config->executor, NULL);
@@ -176,25 +174,6 @@ static attn_status resolve_tier(attn_tier *tier, attn_error *error)
 }
 
 // ---- memory -------------------------------------------------------------------------------------
-
-static void *default_allocate(void *state, size_t size, size_t alignment)
-{
-    (void)state;
-    // aligned_alloc wants a multiple of the alignment.
-    size_t rounded;
-    if (!attn_checked_add_size(size, alignment - 1, &rounded)) {
-        return NULL;
-    }
-    return aligned_alloc(alignment, rounded & ~(alignment - 1));
-}
-
-static void default_release(void *state, void *memory, size_t size, size_t alignment)
-{
-    (void)state;
-    (void)size;
-    (void)alignment;
-    free(memory);
-}
 
 void *attn_allocate(const attn_context *context, size_t size)
 {
