@@ -110,7 +110,14 @@ static void pack_panel(const struct KERNELS *kernels, const REAL *source, int64_
                        int64_t width, int64_t depth, REAL *target, int64_t target_step)
 {
     if (step == 1) {
-        kernels->transpose(source, row, width, depth, 1, target, target_step);
+        const struct NAME(attn_transpose) turn = {
+            .source = source,
+            .source_row = row,
+            .factor = 1,
+            .target = target,
+            .target_row = target_step,
+        };
+        kernels->transpose(&turn, width, depth);
         return;
     }
     if (row == 1) {
@@ -256,7 +263,14 @@ static void copy_out(const struct part *p, int64_t row, int64_t rows, int64_t co
     const struct attn_block *block = p->block;
     REAL *c = (REAL *)block->c + row * block->c_row + column * block->c_column;
     if (block->c_row == 1) {
-        p->kernels->transpose(p->copy, columns, rows, columns, 1, c, block->c_column);
+        const struct NAME(attn_transpose) turn = {
+            .source = p->copy,
+            .source_row = columns,
+            .factor = 1,
+            .target = c,
+            .target_row = block->c_column,
+        };
+        p->kernels->transpose(&turn, rows, columns);
         return;
     }
     for (int64_t r = 0; r < rows; r++) {

@@ -18,6 +18,16 @@ struct ATTN_NAME(attn_tile) {
     struct attn_ahead *ahead; // asked for meanwhile, in proportion to the work; or NULL
 };
 
+// target[c*target_row + r] = source[r*source_row + c] * factor
+struct ATTN_NAME(attn_transpose) {
+    const ATTN_REAL *source;
+    int64_t source_row;
+    ATTN_REAL factor;
+    ATTN_REAL *target;
+    int64_t target_row;
+    struct attn_ahead *ahead; // as many bytes as source has are asked for meanwhile; or NULL
+};
+
 // A strip of scores and what is known about its lanes. Sums and maxima have one entry per lane.
 struct ATTN_NAME(attn_softmax) {
     ATTN_REAL *score; // keys x lanes: score[k*row + lane]; becomes the weights
@@ -88,10 +98,9 @@ struct ATTN_NAME(attn_kernels) {
     void (*tile)(const struct ATTN_NAME(attn_tile) * tile, int64_t rows, int64_t lanes,
                  int64_t depth);
 
-    // target[c*target_row + r] = source[r*source_row + c] * factor for rows x columns elements of
-    // source.
-    void (*transpose)(const ATTN_REAL *source, int64_t source_row, int64_t rows, int64_t columns,
-                      ATTN_REAL factor, ATTN_REAL *target, int64_t target_row);
+    // rows and columns: of source.
+    void (*transpose)(const struct ATTN_NAME(attn_transpose) * transpose, int64_t rows,
+                      int64_t columns);
 
     // Strips: `lanes` is a multiple of vector_lanes.
     // softmax folds a strip into (max, sum): max becomes the larger, score exp(natural - max), factor

@@ -4,6 +4,8 @@
 
 #include "kernels/real.h"
 
+typedef struct REAL_NAME(attn_transpose) transpose_call;
+
 // One square, of which `rows` x `columns` exist.
 INLINE void transpose_square(const real *source, int64_t source_row, int64_t rows, int64_t columns,
                              vreal factor, real *target, int64_t target_row)
@@ -22,13 +24,16 @@ INLINE void transpose_square(const real *source, int64_t source_row, int64_t row
     }
 }
 
+// ahead: what to ask for in steps of ahead_step bytes
 INLINE void transpose_full_square(const real *source, int64_t source_row, vreal factor,
-                                  real *target, int64_t target_row)
+                                  real *target, int64_t target_row, const char *ahead,
+                                  int64_t ahead_step)
 {
     vreal v[V_LANES];
     UNROLL for (int r = 0; r < V_LANES; r++)
     {
         v[r] = v_load(source + r * source_row);
+        __builtin_prefetch(ahead + r * ahead_step, 0, 2);
     }
     v_transpose(v);
     UNROLL for (int c = 0; c < V_LANES; c++)
@@ -38,35 +43,37 @@ INLINE void transpose_full_square(const real *source, int64_t source_row, vreal 
 }
 
 // So few that a square would hold little else than nothing.
-static void transpose_few(const real *source, int64_t source_row, int64_t rows, int64_t columns,
-                          real factor, real *target, int64_t target_row)
+static void transpose_few(const transpose_call *t, int64_t rows, int64_t columns)
 {
     for (int64_t c = 0; c < columns; c++) {
         for (int64_t r = 0; r < rows; r++) {
-            target[c * target_row + r] = source[r * source_row + c] * factor;
+            t->target[c * t->target_row + r] = t->source[r * t->source_row + c] * t->factor;
         }
     }
 }
 
-static void transpose(const real *source, int64_t source_row, int64_t rows, int64_t columns,
-                      real factor, real *target, int64_t target_row)
+static void transpose(const transpose_call *t, int64_t rows, int64_t columns)
 {
     if (rows * columns <= 2 * V_LANES) {
-        transpose_few(source, source_row, rows, columns, factor, target, target_row);
+        transpose_few(t, rows, columns);
         return;
     }
-    const vreal factors = v_set1(factor);
+    const vreal factor = v_set1(t->factor);
     for (int64_t r = 0; r < rows; r += V_LANES) {
         const int64_t some_rows = rows - r < V_LANES ? rows - r : V_LANES;
         for (int64_t c = 0; c < columns; c += V_LANES) {
             const int64_t some_columns = columns - c < V_LANES ? columns - c : V_LANES;
-            const real *from = source + r * source_row + c;
-            real *to = target + c * target_row + r;
+            const real *from = t->source + r * t->source_row + c;
+            real *to = t->target + c * t->target_row + r;
             if (some_rows == V_LANES && some_columns == V_LANES) {
-                transpose_full_square(from, source_row, factors, to, target_row);
+                const char *ahead = (const char *)from;
+                const int64_t square = V_LANES * V_LANES * (int64_t)sizeof(real);
+                const int64_t bytes = t->ahead ? attn_ahead_take(t->ahead, square, &ahead) : 0;
+                transpose_full_square(from, t->source_row, factor, to, t->target_row, ahead,
+                                      bytes / V_LANES);
             } else {
-                transpose_square(from, source_row, some_rows, some_columns, factors, to,
-                                 target_row);
+                transpose_square(from, t->source_row, some_rows, some_columns, factor, to,
+                                 t->target_row);
             }
         }
     }

@@ -22,8 +22,14 @@ static void add_part(const struct back_worker *worker, const struct attn_sdpa_se
     const struct attn_sdpa_view *view = &plan->problem->grad_bias;
     const int64_t keys = part->end - part->origin;
     real *const rows = worker->scratch.rows;
-    plan->kernels->transpose(worker->gradient, plan->width, keys, strip->rows, 1, rows,
-                             plan->key_block);
+    const struct REAL_NAME(attn_transpose) turn = {
+        .source = worker->gradient,
+        .source_row = plan->width,
+        .factor = 1,
+        .target = rows,
+        .target_row = plan->key_block,
+    };
+    plan->kernels->transpose(&turn, keys, strip->rows);
     for (int64_t l = 0; l < strip->rows; l++) {
         const int64_t begin = attn_sdpa_clamp(strip->begin[l], part->begin, part->end);
         const int64_t end = attn_sdpa_clamp(strip->end[l], begin, part->end);

@@ -160,8 +160,14 @@ static void dot_output(const plan_t *plan, const struct attn_sdpa_sequence *sequ
     const int64_t columns = p->value_dim;
     const rows_view_t output =
         strip_rows(plan, &p->output, sequence, strip, columns, false, output_rows);
-    plan->kernels->transpose(output.data, output.stride, strip->rows, columns, 1, output_lanes,
-                             plan->width);
+    const struct REAL_NAME(attn_transpose) turn = {
+        .source = output.data,
+        .source_row = output.stride,
+        .factor = 1,
+        .target = output_lanes,
+        .target_row = plan->width,
+    };
+    plan->kernels->transpose(&turn, strip->rows, columns);
     clear_lanes(output_lanes, plan->width, columns, strip);
     plan->kernels->lane_dots(back->grad_lanes, output_lanes, plan->width, columns, back->delta,
                              strip->lanes);
@@ -205,8 +211,14 @@ static void start_back_strip(const struct back_worker *worker,
     back->grad_output = strip_rows(plan, &p->grad_output, sequence, strip, p->value_dim, true,
                                    back->grad_output_copy)
                             .data;
-    plan->kernels->transpose(back->grad_output, p->value_dim, rows, p->value_dim, 1,
-                             back->grad_lanes, plan->width);
+    const struct REAL_NAME(attn_transpose) turn = {
+        .source = back->grad_output,
+        .source_row = p->value_dim,
+        .factor = 1,
+        .target = back->grad_lanes,
+        .target_row = plan->width,
+    };
+    plan->kernels->transpose(&turn, rows, p->value_dim);
     clear_lanes(back->grad_lanes, plan->width, p->value_dim, strip);
     load_delta(worker, sequence, back);
     if (p->dropout != ATTN_DROPOUT_NONE) {

@@ -179,8 +179,14 @@ static void start_query(const plan_t *plan, const struct attn_sdpa_sequence *seq
         const rows_view_t rows = REAL_NAME(attn_strip_load_rows)(
             plan, &p->query, sequence->batch, strip->head[first],
             sequence->query_start + strip->row[first], last - first, columns, false, scratch->rows);
-        plan->kernels->transpose(rows.data, rows.stride, last - first, columns, plan->query_factor,
-                                 strip->query + first, width);
+        const struct REAL_NAME(attn_transpose) turn = {
+            .source = rows.data,
+            .source_row = rows.stride,
+            .factor = plan->query_factor,
+            .target = strip->query + first,
+            .target_row = width,
+        };
+        plan->kernels->transpose(&turn, last - first, columns);
         first = last;
     }
     for (int64_t d = 0; d < columns && strip->rows < strip->lanes; d++) {
@@ -262,21 +268,6 @@ static void multiply(const plan_t *plan, const scratch_t *scratch, const strip_t
     plan->kernels->tile(&product, end - begin, lanes, plan->problem->head_dim);
 }
 
-// key: (keys, D) -> (D, keys). The next block is asked for in between.
-static void transpose_keys(const plan_t *plan, const scratch_t *scratch, const real *key,
-                           int64_t stride, int64_t keys, real *transposed)
-{
-    const int64_t columns = plan->problem->head_dim, some = plan->kernels->vector_lanes;
-    const int64_t bytes = keys * attn_bytes_per_key(plan->problem) * some / columns;
-    for (int64_t c = 0; c < columns; c += some) {
-        plan->kernels->transpose(key + c, stride, keys, attn_min(some, columns - c), 1,
-                                 transposed + c * keys, keys);
-        if (scratch->ahead) {
-            attn_ahead_ask(scratch->ahead, bytes);
-        }
-    }
-}
-
 // A few rows leave most lanes of a vector idle. Here the keys of two vectors take the lanes: they are
 // transposed, multiplied, and the scores transposed back. Each score is the same chain; the lanes of no
 // row get zeros. Memory decides how long this takes, so that all of it has to go on meanwhile.
@@ -286,8 +277,15 @@ static void multiply_few(const plan_t *plan, const scratch_t *scratch, const str
     const int64_t vector = plan->kernels->vector_lanes, keys = 2 * vector;
     const int64_t columns = plan->problem->head_dim;
     real *const transposed = scratch->rows, *const scores = transposed + columns * keys;
-    transpose_keys(plan, scratch, key.data + (begin - part->begin) * key.stride, key.stride, keys,
-                   transposed);
+    const struct REAL_NAME(attn_transpose) turn = {
+        .source = key.data + (begin - part->begin) * key.stride,
+        .source_row = key.stride,
+        .factor = 1,
+        .target = transposed,
+        .target_row = keys,
+        .ahead = scratch->ahead,
+    };
+    plan->kernels->transpose(&turn, keys, columns);
     const struct REAL_NAME(attn_tile) product = {
         .a = strip->query,
         .a_row = 1,
@@ -300,8 +298,14 @@ static void multiply_few(const plan_t *plan, const scratch_t *scratch, const str
     };
     plan->kernels->tile(&product, strip->rows, keys, columns);
     memset(scores + strip->rows * keys, 0, (size_t)((vector - strip->rows) * keys) * sizeof(real));
-    plan->kernels->transpose(scores, keys, vector, keys, 1,
-                             scratch->score + (begin - part->origin) * plan->width, plan->width);
+    const struct REAL_NAME(attn_transpose) back = {
+        .source = scores,
+        .source_row = keys,
+        .factor = 1,
+        .target = scratch->score + (begin - part->origin) * plan->width,
+        .target_row = plan->width,
+    };
+    plan->kernels->transpose(&back, vector, keys);
 }
 
 // All lanes.
@@ -434,8 +438,14 @@ static void gather_bias(const plan_t *plan, const struct attn_sdpa_sequence *seq
             load_bias(plan, sequence, strip, l, begin, end - begin, values + begin - part->origin);
         }
     }
-    plan->kernels->transpose(scratch->rows, plan->key_block, strip->lanes, keys, 1, scratch->bias,
-                             plan->width);
+    const struct REAL_NAME(attn_transpose) turn = {
+        .source = scratch->rows,
+        .source_row = plan->key_block,
+        .factor = 1,
+        .target = scratch->bias,
+        .target_row = plan->width,
+    };
+    plan->kernels->transpose(&turn, strip->lanes, keys);
 }
 
 static void adjust(const plan_t *plan, const struct attn_sdpa_sequence *sequence,

@@ -130,8 +130,14 @@ static void walk_weights(const plan_t *plan, const struct attn_sdpa_sequence *se
         if (dropped) {
             REAL_NAME(attn_strip_drop)(plan, sequence, scratch, strip, &part);
         }
-        plan->kernels->transpose(scratch->score, plan->width, keys, strip->rows, 1, scratch->rows,
-                                 plan->key_block);
+        const struct REAL_NAME(attn_transpose) turn = {
+            .source = scratch->score,
+            .source_row = plan->width,
+            .factor = 1,
+            .target = scratch->rows,
+            .target_row = plan->key_block,
+        };
+        plan->kernels->transpose(&turn, keys, strip->rows);
         const struct REAL_NAME(attn_scale)
             rows = {scratch->rows, plan->key_block, &scale, 0, scratch->rows, plan->key_block};
         plan->kernels->scale_rows(&rows, strip->rows, keys);

@@ -70,7 +70,14 @@ static void softmax(struct bench *b)
 
 static void transpose(struct bench *b)
 {
-    b->kernels->transpose(b->accumulator, DIM, b->lanes, DIM, 1, b->query, b->lanes);
+    const struct REAL_NAME(attn_transpose) turn = {
+        .source = b->accumulator,
+        .source_row = DIM,
+        .factor = 1,
+        .target = b->query,
+        .target_row = b->lanes,
+    };
+    b->kernels->transpose(&turn, b->lanes, DIM);
 }
 
 static void report(const struct attn_kernels *table, const char *name, struct bench *b,

@@ -146,7 +146,14 @@ static void check_transpose(struct check *check, const kernels_t *kernels)
     real *to = target.data;
     const real gap = columns > 0 && target_row > rows ? to[target_row - 1] : 0;
     const real factor = (real)check_between(check, 1, 3);
-    kernels->transpose(from, source_row, rows, columns, factor, to, target_row);
+    const struct REAL_NAME(attn_transpose) turn = {
+        .source = from,
+        .source_row = source_row,
+        .factor = factor,
+        .target = to,
+        .target_row = target_row,
+    };
+    kernels->transpose(&turn, rows, columns);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t c = 0; c < columns; c++) {
             if (!same(to[c * target_row + r], from[r * source_row + c] * factor)) {
