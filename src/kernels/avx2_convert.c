@@ -1,4 +1,4 @@
-// kernels/avx2_convert.c: storage formats with F16C; AVX-512 uses them as well.
+// kernels/avx2_convert.c: storage formats with F16C.
 #include <immintrin.h>
 #include <stdint.h>
 

@@ -23,6 +23,7 @@ extern const struct attn_kernels_f64 attn_kernels_f64_avx512;
 extern const struct attn_kernels_f32 attn_kernels_f32_lowered;
 extern const struct attn_kernels_f64 attn_kernels_f64_lowered;
 extern const struct attn_kernels_convert attn_kernels_convert_avx2;
+extern const struct attn_kernels_convert attn_kernels_convert_avx512;
 
 static const struct attn_kernels avx2 = {
     .name = "avx2",
@@ -37,7 +38,7 @@ static const struct attn_kernels avx512 = {
     .tier = ATTN_TIER_AVX512,
     .f32 = &attn_kernels_f32_avx512,
     .f64 = &attn_kernels_f64_avx512,
-    .convert = &attn_kernels_convert_avx2,
+    .convert = &attn_kernels_convert_avx512,
 };
 
 static const struct attn_kernels lowered = {

@@ -25,7 +25,8 @@ struct ATTN_NAME(attn_transpose) {
     ATTN_REAL factor;
     ATTN_REAL *target;
     int64_t target_row;
-    struct attn_ahead *ahead; // as many bytes as source has are asked for meanwhile; or NULL
+    struct attn_ahead *ahead; // asked for meanwhile; or NULL
+    int64_t ahead_size;       // bytes for each element of source, at most sizeof(ATTN_REAL)
 };
 
 // A strip of scores and what is known about its lanes. Sums and maxima have one entry per lane.

@@ -67,7 +67,7 @@ static void transpose(const transpose_call *t, int64_t rows, int64_t columns)
             real *to = t->target + c * t->target_row + r;
             if (some_rows == V_LANES && some_columns == V_LANES) {
                 const char *ahead = (const char *)from;
-                const int64_t square = V_LANES * V_LANES * (int64_t)sizeof(real);
+                const int64_t square = V_LANES * V_LANES * t->ahead_size;
                 const int64_t bytes = t->ahead ? attn_ahead_take(t->ahead, square, &ahead) : 0;
                 transpose_full_square(from, t->source_row, factor, to, t->target_row, ahead,
                                       bytes / V_LANES);

@@ -284,8 +284,8 @@ static void walk_strips(const struct back_worker *worker, const struct attn_sdpa
         if (REAL_NAME(attn_strip_meets)(plan, &worker->strips[s].strip, block, &part)) {
             const int64_t skip = part.begin - begin;
             go_back(worker, sequence, piece, &worker->strips[s],
-                    (rows_view_t){key.data + skip * key.stride, key.stride},
-                    (rows_view_t){value.data + skip * value.stride, value.stride}, &part, sums);
+                    REAL_NAME(attn_strip_rows_from)(key, skip),
+                    REAL_NAME(attn_strip_rows_from)(value, skip), &part, sums);
         }
     }
 }

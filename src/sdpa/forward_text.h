@@ -180,7 +180,7 @@ static void fold_weights(const plan_t *plan, const scratch_t *scratch, strip_t *
 
 // weights: (keys, lanes), value: (keys, Dv) -> accumulator (rows, Dv), for rows [row, row + rows) and
 // keys [begin, end)
-static void add_values(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+static void add_loaded(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                        rows_view_t value, const block_t *part, int64_t row, int64_t rows,
                        int64_t begin, int64_t end, attn_tile_start start, attn_tile_select select)
 {
@@ -189,7 +189,7 @@ static void add_values(const plan_t *plan, const scratch_t *scratch, const strip
         .a = scratch->score + (begin - part->origin) * plan->width + row,
         .a_row = 1,
         .a_depth = plan->width,
-        .b = value.data + (begin - part->begin) * value.stride,
+        .b = value.data,
         .b_depth = value.stride,
         .c = strip->accumulator + row * columns,
         .c_row = columns,
@@ -199,6 +199,33 @@ static void add_values(const plan_t *plan, const scratch_t *scratch, const strip
         .ahead = scratch->ahead,
     };
     plan->kernels->tile(&product, rows, columns, end - begin);
+}
+
+// The same for values that are perhaps still to be loaded: a few at a time then, each lot going on with
+// the sums of the one before.
+static void add_values(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                       rows_view_t value, const block_t *part, int64_t row, int64_t rows,
+                       int64_t begin, int64_t end, attn_tile_start start, attn_tile_select select)
+{
+    enum { SOME = 32 };
+    const int64_t columns = plan->problem->value_dim;
+    if (value.data) {
+        add_loaded(plan, scratch, strip,
+                   REAL_NAME(attn_strip_rows_from)(value, begin - part->begin), part, row, rows,
+                   begin, end, start, select);
+        return;
+    }
+    do {
+        const int64_t to = attn_min(begin + SOME, end);
+        const rows_view_t some = REAL_NAME(attn_strip_load_some)(
+            plan, REAL_NAME(attn_strip_rows_from)(value, begin - part->begin), to - begin, columns,
+            scratch->value);
+        const bool finite = plan->kernels->finite(some.data, some.stride, to - begin, columns);
+        add_loaded(plan, scratch, strip, some, part, row, rows, begin, to, start,
+                   finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A);
+        start = ATTN_TILE_ADD;
+        begin = to;
+    } while (begin < end);
 }
 
 // Rows [row, row + rows) where the shape of the mask hides pairs: no further than any of them sees.
@@ -263,38 +290,54 @@ static void fold_strips(const plan_t *plan, const struct attn_sdpa_sequence *seq
         if (REAL_NAME(attn_strip_meets)(plan, &strips[s], block, &part)) {
             const int64_t skip = part.begin - begin;
             fold_block(plan, sequence, scratch, &strips[s],
-                       (rows_view_t){key.data + skip * key.stride, key.stride},
-                       (rows_view_t){value.data + skip * value.stride, value.stride}, values_finite,
-                       &part, block / (plan->key_block * ATTN_SEGMENT_BLOCKS));
+                       REAL_NAME(attn_strip_rows_from)(key, skip),
+                       REAL_NAME(attn_strip_rows_from)(value, skip), values_finite, &part,
+                       block / (plan->key_block * ATTN_SEGMENT_BLOCKS));
         }
     }
+}
+
+// Keys [begin, begin + count) and their values: copied where that is worth it for so many strips, left
+// for later where a strip has few rows. False: values may not be finite.
+static bool load_block(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                       int64_t key_head, const scratch_t *scratch, const strip_t *strips,
+                       int64_t count_strips, int64_t begin, int64_t count, rows_view_t *key,
+                       rows_view_t *value)
+{
+    const struct attn_sdpa_problem *p = plan->problem;
+    const int64_t first = sequence->key_start + begin, batch = sequence->batch;
+    if (count_strips == 1 && strips->rows <= ATTN_FEW_ROWS) {
+        *key = REAL_NAME(attn_strip_later_rows)(plan, &p->key, batch, key_head, first, p->head_dim);
+        *value =
+            REAL_NAME(attn_strip_later_rows)(plan, &p->value, batch, key_head, first, p->value_dim);
+    } else {
+        const bool dense = count_strips > 2;
+        *key = REAL_NAME(attn_strip_load_rows)(plan, &p->key, batch, key_head, first, count,
+                                               p->head_dim, dense, scratch->key);
+        *value = REAL_NAME(attn_strip_load_rows)(plan, &p->value, batch, key_head, first, count,
+                                                 p->value_dim, dense, scratch->value);
+    }
+    return value->data && plan->kernels->finite(value->data, value->stride, count, p->value_dim);
 }
 
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                       const struct attn_forward_rows *rows, const struct attn_forward_rows *next,
                       struct worker *worker, int64_t strips)
 {
-    const struct attn_sdpa_problem *p = plan->problem;
-    const int64_t key_head = rows->head / p->group;
+    const int64_t key_head = rows->head / plan->problem->group;
     const scratch_t *scratch = &worker->scratch;
     int64_t lowest = sequence->key_len, highest = 0;
     for (int64_t s = 0; s < strips; s++) {
         lowest = attn_min(lowest, worker->strips[s].lowest);
         highest = attn_max(highest, worker->strips[s].highest);
     }
-    const bool dense = strips > 2;
     for (int64_t block = lowest & -plan->key_block; block < highest; block += plan->key_block) {
         const int64_t begin = attn_max(block, lowest);
         const int64_t count = attn_min(block + plan->key_block, highest) - begin;
-        const int64_t first = sequence->key_start + begin;
-        const rows_view_t key = REAL_NAME(attn_strip_load_rows)(plan, &p->key, sequence->batch,
-                                                                key_head, first, count, p->head_dim,
-                                                                dense, scratch->key);
-        const rows_view_t value =
-            REAL_NAME(attn_strip_load_rows)(plan, &p->value, sequence->batch, key_head, first,
-                                            count, p->value_dim, dense, scratch->value);
         look_at_next_block(plan, sequence, rows, next, block, highest, &worker->ahead);
-        const bool finite = plan->kernels->finite(value.data, value.stride, count, p->value_dim);
+        rows_view_t key, value;
+        const bool finite = load_block(plan, sequence, key_head, scratch, worker->strips, strips,
+                                       begin, count, &key, &value);
         fold_strips(plan, sequence, scratch, worker->strips, strips, block, begin, key, value,
                     finite);
     }

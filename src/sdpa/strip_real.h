@@ -46,8 +46,10 @@ struct ATTN_NAME(attn_strip) {
 
 // Keys [first, first + count) of one block as rows of reals.
 struct ATTN_NAME(attn_rows_view) {
-    const ATTN_REAL *data; // of the first
+    const ATTN_REAL *data; // of the first; NULL: they are still to be loaded
     int64_t stride;
+    const struct attn_sdpa_view *stored; // to be loaded: from element `offset` on
+    int64_t offset;
 };
 
 void ATTN_NAME(attn_strip_plan_init)(const attn_context *context,
@@ -74,6 +76,29 @@ struct ATTN_NAME(attn_rows_view)
                                     const struct attn_sdpa_view *view, int64_t batch, int64_t head,
                                     int64_t first, int64_t count, int64_t columns, bool dense,
                                     ATTN_REAL *copy);
+
+// The same rows, but those that would be copied are left for attn_strip_load_some: a few rows of
+// queries do with a few keys at a time, which stay in the first-level cache.
+struct ATTN_NAME(attn_rows_view)
+    ATTN_NAME(attn_strip_later_rows)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                     const struct attn_sdpa_view *view, int64_t batch, int64_t head,
+                                     int64_t first, int64_t columns);
+struct ATTN_NAME(attn_rows_view)
+    ATTN_NAME(attn_strip_load_some)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                    struct ATTN_NAME(attn_rows_view) rows, int64_t count,
+                                    int64_t columns, ATTN_REAL *copy);
+
+// What follows the first `skip` of them.
+static inline struct ATTN_NAME(attn_rows_view)
+    ATTN_NAME(attn_strip_rows_from)(struct ATTN_NAME(attn_rows_view) rows, int64_t skip)
+{
+    if (rows.data) {
+        rows.data += skip * rows.stride;
+    } else {
+        rows.offset += skip * rows.stored->stride[2];
+    }
+    return rows;
+}
 
 // A block's part for one strip: keys [begin, end) of [block, block + key_block), not empty.
 struct ATTN_NAME(attn_strip_block) {

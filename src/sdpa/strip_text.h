@@ -119,23 +119,46 @@ static void load_row(const plan_t *plan, const struct attn_sdpa_view *view, int6
     }
 }
 
-rows_view_t REAL_NAME(attn_strip_load_rows)(const plan_t *plan, const struct attn_sdpa_view *view,
-                                            int64_t batch, int64_t head, int64_t first,
-                                            int64_t count, int64_t columns, bool dense, real *copy)
+rows_view_t REAL_NAME(attn_strip_later_rows)(const plan_t *plan, const struct attn_sdpa_view *view,
+                                             int64_t batch, int64_t head, int64_t first,
+                                             int64_t columns)
 {
     const int64_t row = view->stride[2];
     const int64_t offset = batch * view->stride[0] + head * view->stride[1] + first * row;
     const bool rows_are_reals = view->dtype == plan->dtype &&
                                 (view->stride[3] == 1 || columns <= 1);
-    if (view->data && rows_are_reals && (row == columns || !dense)) {
-        return (rows_view_t){element_at(view, offset), row};
+    return (rows_view_t){
+        .data = view->data && rows_are_reals ? element_at(view, offset) : NULL,
+        .stride = row,
+        .stored = view,
+        .offset = offset,
+    };
+}
+
+rows_view_t REAL_NAME(attn_strip_load_some)(const plan_t *plan, rows_view_t rows, int64_t count,
+                                            int64_t columns, real *copy)
+{
+    if (rows.data) {
+        return rows;
     }
-    if (view->data) {
-        for (int64_t r = 0; r < count; r++) {
-            load_row(plan, view, offset + r * row, columns, copy + r * columns);
-        }
+    const bool one_row = rows.stored->stride[3] == 1 && rows.stride == columns;
+    const int64_t loads = one_row ? attn_min(count, 1) : count;
+    const int64_t elements = one_row ? count * columns : columns;
+    for (int64_t r = 0; r < loads && rows.stored->data; r++) {
+        load_row(plan, rows.stored, rows.offset + r * rows.stride, elements, copy + r * columns);
     }
-    return (rows_view_t){copy, columns};
+    return (rows_view_t){.data = copy, .stride = columns};
+}
+
+rows_view_t REAL_NAME(attn_strip_load_rows)(const plan_t *plan, const struct attn_sdpa_view *view,
+                                            int64_t batch, int64_t head, int64_t first,
+                                            int64_t count, int64_t columns, bool dense, real *copy)
+{
+    rows_view_t rows = REAL_NAME(attn_strip_later_rows)(plan, view, batch, head, first, columns);
+    if (dense && rows.stride != columns) {
+        rows.data = NULL;
+    }
+    return REAL_NAME(attn_strip_load_some)(plan, rows, count, columns, copy);
 }
 
 // ---- start --------------------------------------------------------------------------------------
@@ -255,9 +278,12 @@ static void multiply(const plan_t *plan, const scratch_t *scratch, const strip_t
                      rows_view_t key, const block_t *part, int64_t begin, int64_t end, int64_t lane,
                      int64_t lanes)
 {
+    const rows_view_t rows = REAL_NAME(attn_strip_load_some)(
+        plan, REAL_NAME(attn_strip_rows_from)(key, begin - part->begin), end - begin,
+        plan->problem->head_dim, scratch->key);
     const struct REAL_NAME(attn_tile) product = {
-        .a = key.data + (begin - part->begin) * key.stride,
-        .a_row = key.stride,
+        .a = rows.data,
+        .a_row = rows.stride,
         .a_depth = 1,
         .b = strip->query + lane,
         .b_depth = plan->width,
@@ -277,13 +303,17 @@ static void multiply_few(const plan_t *plan, const scratch_t *scratch, const str
     const int64_t vector = plan->kernels->vector_lanes, keys = 2 * vector;
     const int64_t columns = plan->problem->head_dim;
     real *const transposed = scratch->rows, *const scores = transposed + columns * keys;
+    const rows_view_t rows = REAL_NAME(attn_strip_load_some)(
+        plan, REAL_NAME(attn_strip_rows_from)(key, begin - part->begin), keys, columns,
+        scratch->key);
     const struct REAL_NAME(attn_transpose) turn = {
-        .source = key.data + (begin - part->begin) * key.stride,
-        .source_row = key.stride,
+        .source = rows.data,
+        .source_row = rows.stride,
         .factor = 1,
         .target = transposed,
         .target_row = keys,
         .ahead = scratch->ahead,
+        .ahead_size = attn_min((int64_t)attn_dtype_size(plan->problem->key.dtype), sizeof(real)),
     };
     plan->kernels->transpose(&turn, keys, columns);
     const struct REAL_NAME(attn_tile) product = {
@@ -312,9 +342,8 @@ static void multiply_few(const plan_t *plan, const scratch_t *scratch, const str
 static void multiply_all(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                          rows_view_t key, const block_t *part, int64_t begin, int64_t end)
 {
-    enum { FEW = 4 };
     const int64_t vector = plan->kernels->vector_lanes;
-    if (strip->rows <= attn_min(FEW, vector / 2)) {
+    if (strip->rows <= attn_min(ATTN_FEW_ROWS, vector / 2)) {
         for (; begin + 2 * vector <= end; begin += 2 * vector) {
             multiply_few(plan, scratch, strip, key, part, begin);
         }

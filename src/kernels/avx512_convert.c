@@ -1,0 +1,20 @@
+// kernels/avx512_convert.c: storage formats with AVX-512.
+#include <immintrin.h>
+#include <stdint.h>
+
+enum { F16_LANES = 16 };
+#define F16_BY_INSTRUCTION
+
+static inline void f16_load(const uint16_t *source, float *target)
+{
+    _mm512_storeu_ps(target, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)source)));
+}
+
+static inline void f16_store(const float *source, uint16_t *target)
+{
+    _mm256_storeu_si256((void *)target,
+                        _mm512_cvtps_ph(_mm512_loadu_ps(source), _MM_FROUND_TO_NEAREST_INT));
+}
+
+#define TIER_CONVERT attn_kernels_convert_avx512
+#include "kernels/text_convert.h"
