@@ -31,6 +31,9 @@ typedef enum attn_tile_select {
     ATTN_TILE_HIDDEN_B  // a term is left out in the lanes where b is hidden
 } attn_tile_select;
 
+// What the kernel `small` takes at most.
+enum { ATTN_SMALL_KEYS = 16, ATTN_SMALL_DIM = 16 };
+
 #define ATTN_REAL float
 #define ATTN_NAME(name) name##_f32
 #include "kernels/kernels_real.h"

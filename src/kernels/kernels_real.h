@@ -90,6 +90,21 @@ struct ATTN_NAME(attn_scale) {
     int64_t target_row;
 };
 
+// A head's rows (at most vector_lanes) over few keys, all of its attention: at most ATTN_SMALL_KEYS keys
+// and ATTN_SMALL_DIM dimensions. Lane l sees keys begin[l] <= k < end[l]; without any its row is 0, its
+// max -inf and its sum 0. begin, end, max and sum are whole vectors.
+struct ATTN_NAME(attn_small) {
+    const ATTN_REAL *query, *key, *value; // (rows, head_dim), (keys, head_dim), (keys, value_dim)
+    int64_t query_row, key_row, value_row;
+    ATTN_REAL *output; // (rows, value_dim)
+    int64_t output_row;
+    int64_t head_dim, value_dim;
+    ATTN_REAL query_factor, scale; // the natural score is scale * ((query_factor * query) . key)
+    const ATTN_REAL *begin, *end;
+    int64_t skipped; // keys that come before in the group of four whose sums belong together
+    ATTN_REAL *max, *sum;
+};
+
 struct ATTN_NAME(attn_kernels) {
     // The register tile at its best: tile_rows x tile_lanes for products whose lanes are many. Other
     // sizes are right, and fastest in multiples of vector_lanes.
@@ -117,6 +132,8 @@ struct ATTN_NAME(attn_kernels) {
     // -inf where not begin[lane] <= k < end[lane].
     void (*hide_outside)(ATTN_REAL *score, int64_t row, int64_t keys, int64_t lanes,
                          const ATTN_REAL *begin, const ATTN_REAL *end);
+
+    void (*small)(const struct ATTN_NAME(attn_small) * head, int64_t rows, int64_t keys);
 
     // Per weight: weight * (gradient - delta) * slope, hidden where the weight is; a gradient whose
     // weight was dropped (kept is 0) counts as 0.

@@ -5,6 +5,7 @@
 #include "kernels/text_gradient.h"
 #include "kernels/text_math.h"
 #include "kernels/text_rows.h"
+#include "kernels/text_small.h"
 #include "kernels/text_softmax.h"
 #include "kernels/text_tile.h"
 #include "kernels/text_transpose.h"
@@ -21,6 +22,7 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .dropout = dropout,
     .adjust = adjust,
     .hide_outside = hide_outside,
+    .small = small,
     .score_gradient = score_gradient,
     .gradient_sums = gradient_sums,
     .cap_slope = cap_slope,

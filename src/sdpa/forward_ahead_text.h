@@ -8,6 +8,13 @@
 // In the order in which they are needed.
 enum { NEXT_KEYS, NEXT_VALUES, OUTPUTS, NEXT_QUERIES };
 
+// What is smaller comes by itself, before it has been asked for.
+static bool worth_looking_ahead(const struct attn_sdpa_problem *p)
+{
+    enum { LEAST_BYTES = 16 * 1024 };
+    return p->keys * attn_bytes_per_key(p) >= LEAST_BYTES;
+}
+
 // True where the job before has just read the same keys, and a second-level cache still has them.
 static bool keys_are_near(const struct attn_sdpa_problem *p, const struct attn_forward_rows *rows)
 {
@@ -66,11 +73,14 @@ static int64_t work_of(const plan_t *plan, const strip_t *strips, int64_t count)
 // rows: the job that begins, its strips started. next: what will likely come after it, or NULL
 static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                        const struct attn_forward_rows *rows, const struct attn_forward_rows *next,
-                       struct worker *worker, int64_t strips)
+                       const struct worker *worker, int64_t strips)
 {
     enum { MARGIN = 4 }; // a quarter faster, so as to be done in time
     const struct attn_sdpa_problem *p = plan->problem;
-    struct attn_ahead *const ahead = &worker->ahead;
+    struct attn_ahead *const ahead = worker->scratch.ahead;
+    if (!ahead) {
+        return;
+    }
     *ahead = (struct attn_ahead){0};
     ahead->parts[OUTPUTS] = rows_ahead(&p->output, sequence, rows, p->value_dim);
     if (next) {
@@ -94,6 +104,9 @@ static void look_at_next_block(const plan_t *plan, const struct attn_sdpa_sequen
 {
     const struct attn_sdpa_problem *p = plan->problem;
     const int64_t following = block + plan->key_block;
+    if (!ahead) {
+        return;
+    }
     if (following >= highest) {
         if (next) {
             ask_for_first_keys(plan, next, ahead);

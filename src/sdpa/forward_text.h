@@ -23,6 +23,7 @@ struct worker {
 };
 
 #include "sdpa/forward_ahead_text.h"
+#include "sdpa/forward_small_text.h"
 
 static void take_worker(const plan_t *plan, int64_t strips, struct attn_arena *arena,
                         struct worker *worker);
@@ -50,8 +51,15 @@ void REAL_NAME(attn_forward_jobs)(const plan_t *plan, const struct attn_forward_
 {
     struct attn_arena arena = {memory, 0};
     struct worker worker;
+    if (is_small(plan)) {
+        for (int64_t job = begin; job < end; job++) {
+            const struct attn_forward_rows rows = attn_forward_rows_of(grid, job);
+            run_small_job(plan, &rows);
+        }
+        return;
+    }
     take_worker(plan, grid->strips, &arena, &worker);
-    worker.scratch.ahead = &worker.ahead;
+    worker.scratch.ahead = worth_looking_ahead(plan->problem) ? &worker.ahead : NULL;
     for (int64_t job = begin; job < end; job++) {
         const struct attn_forward_rows rows = attn_forward_rows_of(grid, job);
         const struct attn_forward_rows next = attn_forward_rows_of(grid, job + 1);
@@ -334,7 +342,7 @@ static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *seque
     for (int64_t block = lowest & -plan->key_block; block < highest; block += plan->key_block) {
         const int64_t begin = attn_max(block, lowest);
         const int64_t count = attn_min(block + plan->key_block, highest) - begin;
-        look_at_next_block(plan, sequence, rows, next, block, highest, &worker->ahead);
+        look_at_next_block(plan, sequence, rows, next, block, highest, scratch->ahead);
         rows_view_t key, value;
         const bool finite = load_block(plan, sequence, key_head, scratch, worker->strips, strips,
                                        begin, count, &key, &value);

@@ -56,7 +56,8 @@ void REAL_NAME(attn_forward_segment)(const plan_t *plan, const struct attn_forwa
     strip->lowest = attn_max(strip->lowest, segment * keys);
     strip->highest = attn_min(strip->highest, (segment + 1) * keys);
     if (strip->lowest < strip->highest) {
-        single.worker.scratch.ahead = &single.worker.ahead;
+        single.worker.scratch.ahead = worth_looking_ahead(plan->problem) ? &single.worker.ahead
+                                                                         : NULL;
         look_ahead(plan, &single.sequence, rows, NULL, &single.worker, 1);
         walk_keys(plan, &single.sequence, rows, NULL, &single.worker, 1);
         result->seen = 1;

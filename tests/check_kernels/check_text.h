@@ -532,6 +532,8 @@ static void check_specials(struct check *check, const kernels_t *kernels)
     }
 }
 
+#include "check_kernels/check_small_text.h"
+
 void REAL_NAME(check)(struct check *check)
 {
     const kernels_t *kernels = check->table->REAL_TABLE;
@@ -546,6 +548,7 @@ void REAL_NAME(check)(struct check *check)
         check_softmax_value(check, kernels);
         check_adjust(check, kernels, portable);
         check_dropout(check, kernels);
+        check_small(check, kernels);
     }
     const double most = ATTN_REAL_BITS == 32 ? 88 : 709;
     const struct function functions[] = {
