@@ -53,6 +53,7 @@ attn_status attn_context_create(const attn_context_config *config, attn_context 
         .executor = config->executor,
         .logger = config->logger,
         .tier = tier,
+        .second_level_bytes = attn_cpu_second_level_bytes(),
     };
     log_created(created);
     *context = created;

@@ -11,7 +11,8 @@ struct attn_context {
     attn_allocator allocator;
     attn_executor executor;
     attn_logger logger;
-    attn_tier tier; // resolved, never AUTO; the kernels layer maps it to its table
+    attn_tier tier;             // resolved, never AUTO; the kernels layer maps it to its table
+    int64_t second_level_bytes; // of a core's cache; block sizes follow it, bits do not
 };
 
 enum { ATTN_ALIGNMENT = 64 };

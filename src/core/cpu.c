@@ -1,6 +1,8 @@
+#define _DEFAULT_SOURCE // _SC_LEVEL2_CACHE_SIZE
 #include "core/cpu.h"
 
 #include <stdint.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 
@@ -81,4 +83,13 @@ attn_tier attn_cpu_best_tier(void)
         }
     }
     return ATTN_TIER_PORTABLE;
+}
+
+int64_t attn_cpu_second_level_bytes(void)
+{
+    long bytes = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? bytes : INT64_C(1) << 20;
 }

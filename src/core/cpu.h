@@ -3,6 +3,7 @@
 #define ATTN_CORE_CPU_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "attn/context.h"
 
@@ -12,5 +13,8 @@ bool attn_cpu_supports(attn_tier tier);
 
 // The best supported tier.
 attn_tier attn_cpu_best_tier(void);
+
+// Bytes of a core's second-level cache; 1 MiB where the system does not say.
+int64_t attn_cpu_second_level_bytes(void);
 
 #endif

@@ -20,7 +20,8 @@ struct attn_block {
     int64_t c_row, c_column;
     const void *bias; // element (r, c) starts from bias[r*bias_row + c*bias_column]; or NULL
     int64_t bias_row, bias_column;
-    bool accumulate; // element (r, c) starts from what c holds
+    bool accumulate;     // element (r, c) starts from what c holds
+    int64_t cache_bytes; // of a core's second level: what is packed takes its share of it
 };
 
 // Bytes of scratch (a multiple of 64) for attn_block_run, and the product itself.

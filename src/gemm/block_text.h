@@ -10,9 +10,9 @@
 // cut.
 
 enum {
-    GROUP_BYTES = 768 * 1024, // of packed b: part of a second-level cache
-    STRIP_BYTES = 24576,      // of a: half of a first-level cache
-    DEPTH_BYTES = 1536,       // of a row of a that takes part in one piece
+    CACHE_SHARES = 7,    // four of which packed b takes of a second-level cache
+    STRIP_BYTES = 24576, // of a: half of a first-level cache
+    DEPTH_BYTES = 3072,  // of a row of a that takes part in one piece
     // A transposed a is packed anew for every group of columns: less depth gives wider groups.
     DEPTH_BYTES_PACKED = 1024,
     // A b that is read where it lies comes from memory once: its panel stays in the first level.
@@ -81,7 +81,9 @@ static int64_t group_of_columns(const struct KERNELS *kernels, const struct attn
     if (block->columns <= 2 * kernels->tile_lanes) {
         return larger(block->columns, 1);
     }
-    return equal_part(block->columns, GROUP_BYTES / bytes, kernels->tile_lanes);
+    const int64_t share = block->cache_bytes / CACHE_SHARES * 4;
+    return equal_part(block->columns, larger(share / bytes, kernels->tile_lanes),
+                      kernels->tile_lanes);
 }
 
 static int64_t strip_of_rows(const struct KERNELS *kernels, int64_t rows, int64_t depth)
@@ -155,15 +157,46 @@ static void pack_a(const struct part *p, int64_t row, int64_t rows, int64_t k, i
     }
 }
 
-// The sums that the next tile goes on with: they have left the caches since the last piece.
-static void fetch_sums(const REAL *c, int64_t c_row, int64_t rows, int64_t lanes)
+// Lines [part, part + 1) of `parts` equal lots of `lines` lines.
+static struct attn_ahead_rows some_lines(const REAL *first, int64_t length, int64_t step,
+                                         int64_t lines, int64_t part, int64_t parts)
 {
-    const int64_t line = 64 / (int64_t)sizeof(REAL);
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t n = 0; n < lanes; n += line) {
-            __builtin_prefetch(c + r * c_row + n, 1);
-        }
+    const int64_t size = (int64_t)sizeof(REAL), from = lines * part / parts;
+    const int64_t to = lines * (part + 1) / parts;
+    return (struct attn_ahead_rows){(const char *)(first + from * step), 0, length * size,
+                                    step * size, to - from};
+}
+
+// What a strip of `height` rows from `row` on asks for while it is at work, where rows are packed block
+// by block: the sums of the next strip, and its share of what will be packed next, which is the next
+// block of a, and the next piece of b.
+static struct attn_ahead strip_ahead(const struct part *p, int64_t row, int64_t height,
+                                     int64_t column, int64_t columns, int64_t k, int64_t depth,
+                                     const REAL *c, int64_t c_row)
+{
+    const struct attn_block *block = p->block;
+    const int64_t strips = (block->rows + height - 1) / height, below = row + height;
+    const int64_t in_block = (p->rows + height - 1) / height;
+    const int64_t next_k = k + depth, next_depth = smaller(p->piece, block->depth - next_k);
+    const bool last = row / p->rows == (block->rows - 1) / p->rows;
+    const int64_t a_row = last ? 0 : (row / p->rows + 1) * p->rows, a_k = last ? next_k : k;
+    struct attn_ahead ahead = {0};
+    if (below < block->rows) {
+        ahead.parts[0] = some_lines(c + height * c_row, columns, c_row,
+                                    smaller(height, block->rows - below), 0, 1);
     }
+    if (block->a_row == 1 && (!last || next_depth > 0)) {
+        const REAL *a = (const REAL *)block->a + a_row + a_k * block->a_depth;
+        ahead.parts[1] = some_lines(a, smaller(p->rows, block->rows - a_row), block->a_depth,
+                                    last ? next_depth : depth, row % p->rows / height, in_block);
+    }
+    if (p->b_panels && block->b_column == 1 && next_depth > 0) {
+        const REAL *b = (const REAL *)block->b + column + next_k * block->b_depth;
+        ahead.parts[2] = some_lines(b, columns, block->b_depth, next_depth, row / height, strips);
+    }
+    const int64_t work = height * columns * depth / p->kernels->vector_lanes;
+    ahead.rate = 1280 * attn_ahead_bytes(&ahead) / larger(work, 1); // a quarter faster than needed
+    return ahead;
 }
 
 // One piece: rows x columns of c with `depth` terms from k on, all tiles.
@@ -200,15 +233,17 @@ static void multiply(const struct part *p, int64_t row, int64_t rows, int64_t co
             tile.a_row = block->a_row;
             tile.a_depth = block->a_depth;
         }
+        struct attn_ahead ahead;
+        if (p->a_panels && !p->copy) {
+            ahead =
+                strip_ahead(p, row + m, height, column, columns, k, depth, c + m * c_row, c_row);
+            tile.ahead = &ahead;
+        }
         tile.b = b;
         for (int64_t n = 0; n < columns; n += lanes, tile.b += b_panel) {
             tile.c = c + m * c_row + n;
             if (start == ATTN_TILE_LANES) {
                 tile.factor = (const REAL *)block->bias + column + n;
-            }
-            if (start == ATTN_TILE_ADD && n + lanes < columns) {
-                fetch_sums(tile.c + lanes, c_row, smaller(height, rows - m),
-                           smaller(lanes, columns - n - lanes));
             }
             p->kernels->tile(&tile, smaller(height, rows - m), smaller(lanes, columns - n), depth);
         }

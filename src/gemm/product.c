@@ -154,6 +154,7 @@ static struct attn_block swapped(const struct attn_block *block)
         .bias_row = block->bias_column,
         .bias_column = block->bias_row,
         .accumulate = block->accumulate,
+        .cache_bytes = block->cache_bytes,
     };
 }
 
@@ -263,7 +264,8 @@ static struct plan make_plan(const attn_context *context, const struct attn_prod
                   .c_column = c->stride[n - 1],
                   .bias = product->bias ? product->bias->data : NULL,
                   .bias_column = product->bias ? product->bias->stride[0] : 0,
-                  .accumulate = product->accumulate},
+                  .accumulate = product->accumulate,
+                  .cache_bytes = context->second_level_bytes},
     };
     if (plan.block.depth == 0) { // empty operands may have no memory to point into
         plan.block.a = plan.block.b = c->data;

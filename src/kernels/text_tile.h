@@ -20,6 +20,9 @@ enum { TILE_MOST_ROWS = 16, TILE_MOST_VECTORS = 3 };
 // back from a vector register for that costs a slot of a fused multiply-add.
 enum { TILE_ROWS_PER_POINTER = 3 };
 
+// Sums of a block from which on four steps share a line that is asked for.
+enum { TILE_SHARED_LINE = 12 };
+
 // All starts but 0 are something loaded times something: times 1 is exact.
 INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, int64_t part,
                        int64_t row, int64_t lane, vreal sum[][TILE_MOST_VECTORS])
@@ -51,21 +54,47 @@ INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, in
     }
 }
 
-// What a block asks for meanwhile: `step` bytes on in every step of depth, a line at most. Where rows
-// are short and apart, all at once. With nothing to ask for it is what the block reads anyway.
-INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t depth, int64_t *step)
+// What a block asks for meanwhile: `step` bytes on in each of `times`, a line at most. Where rows are
+// short and apart, all at once. With nothing to ask for it is what the block reads anyway.
+INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, int64_t *step)
 {
     const char *data = (const char *)t->b;
     *step = 0;
-    if (!t->ahead) {
+    if (!t->ahead || times == 0) {
         return data;
     }
-    const int64_t wanted = work * depth * t->ahead->rate / 1024;
-    const int64_t bytes = wanted < depth * ATTN_CACHE_LINE ? wanted : depth * ATTN_CACHE_LINE;
+    const int64_t wanted = work * t->ahead->rate / 1024;
+    const int64_t bytes = wanted < times * ATTN_CACHE_LINE ? wanted : times * ATTN_CACHE_LINE;
     const int64_t taken = attn_ahead_take(t->ahead, bytes, &data);
-    *step = (taken + depth - 1) / (depth > 0 ? depth : 1);
+    *step = (taken + times - 1) / times;
     attn_ahead_ask(t->ahead, bytes - taken);
     return data;
+}
+
+// One step of depth.
+INLINE void tile_step(const real *const *a, int64_t a_row, const real *b, const int rows,
+                      const int vectors, int64_t part, const attn_tile_select select,
+                      vreal sum[][TILE_MOST_VECTORS])
+{
+    vreal y[TILE_MOST_VECTORS];
+    UNROLL for (int v = 0; v < vectors; v++)
+    {
+        y[v] = part ? v_load_part(b, part) : v_load(b + v * V_LANES);
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        const int p = r / TILE_ROWS_PER_POINTER;
+        const vreal x = v_set1(a[p][r % TILE_ROWS_PER_POINTER * a_row]);
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            if (select == ATTN_TILE_ALL) {
+                sum[r][v] = v_fma(x, y[v], sum[r][v]);
+            } else {
+                const vmask hidden = v_hidden(select == ATTN_TILE_HIDDEN_A ? x : y[v]);
+                sum[r][v] = v_fma_unless(hidden, x, y[v], sum[r][v]);
+            }
+        }
+    }
 }
 
 // part: 0, or the number of lanes of a single vector that is not full.
@@ -84,30 +113,27 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
         a[p] = t->a + (row + p * TILE_ROWS_PER_POINTER) * a_row;
     }
     const real *b = t->b + lane;
+    // A line that is asked for twice goes to the second-level cache twice; small blocks, which wait
+    // for memory, have a line to ask for in every step.
+    const int steps = rows * vectors >= TILE_SHARED_LINE ? 4 : 1;
     int64_t ahead_step;
-    const char *ahead = tile_ahead(t, (int64_t)rows * vectors, depth, &ahead_step);
-    for (int64_t k = 0; k < depth; k++, b += t->b_depth) {
+    const char *ahead = tile_ahead(t, rows * vectors * depth, depth / steps, &ahead_step);
+    int64_t k = 0;
+    for (; k + steps <= depth; k += steps) {
         __builtin_prefetch(ahead, 0, 2);
         ahead += ahead_step;
-        vreal y[TILE_MOST_VECTORS];
-        UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int s = 0; s < steps; s++)
         {
-            y[v] = part ? v_load_part(b, part) : v_load(b + v * V_LANES);
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-        {
-            const int p = r / TILE_ROWS_PER_POINTER;
-            const vreal x = v_set1(a[p][r % TILE_ROWS_PER_POINTER * a_row]);
-            UNROLL for (int v = 0; v < vectors; v++)
+            tile_step(a, a_row, b, rows, vectors, part, select, sum);
+            b += t->b_depth;
+            UNROLL for (int p = 0; p * TILE_ROWS_PER_POINTER < rows; p++)
             {
-                if (select == ATTN_TILE_ALL) {
-                    sum[r][v] = v_fma(x, y[v], sum[r][v]);
-                } else {
-                    const vmask hidden = v_hidden(select == ATTN_TILE_HIDDEN_A ? x : y[v]);
-                    sum[r][v] = v_fma_unless(hidden, x, y[v], sum[r][v]);
-                }
+                a[p] += a_depth;
             }
         }
+    }
+    for (; steps > 1 && k < depth; k++, b += t->b_depth) {
+        tile_step(a, a_row, b, rows, vectors, part, select, sum);
         UNROLL for (int p = 0; p * TILE_ROWS_PER_POINTER < rows; p++)
         {
             a[p] += a_depth;
