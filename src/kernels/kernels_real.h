@@ -16,6 +16,9 @@ struct ATTN_NAME(attn_tile) {
     attn_tile_start start;
     attn_tile_select select;
     struct attn_ahead *ahead; // asked for meanwhile, in proportion to the work; or NULL
+    // Where b_storage is not REAL, b is here; for few rows, a_row 1, and not HIDDEN_B.
+    const uint16_t *narrow_b;
+    attn_storage b_storage;
 };
 
 // target[c*target_row + r] = source[r*source_row + c] * factor
@@ -27,6 +30,8 @@ struct ATTN_NAME(attn_transpose) {
     int64_t target_row;
     struct attn_ahead *ahead; // asked for meanwhile; or NULL
     int64_t ahead_size;       // bytes for each element of source, at most sizeof(ATTN_REAL)
+    const uint16_t *narrow;   // where storage is not REAL: the source
+    attn_storage storage;
 };
 
 // A strip of scores and what is known about its lanes. Sums and maxima have one entry per lane.
@@ -149,6 +154,8 @@ struct ATTN_NAME(attn_kernels) {
     void (*lane_dots)(const ATTN_REAL *a, const ATTN_REAL *b, int64_t row, int64_t count,
                       ATTN_REAL *dots, int64_t lanes);
 
+    // True where a strip of weights holds ATTN_HIDDEN.
+    bool (*any_hidden)(const ATTN_REAL *weight, int64_t row, int64_t keys, int64_t lanes);
     // True where rows x columns elements hold neither NaN nor infinity.
     bool (*finite)(const ATTN_REAL *source, int64_t source_row, int64_t rows, int64_t columns);
     // Every NaN becomes the same one, a zero +0.

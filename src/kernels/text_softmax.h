@@ -142,6 +142,18 @@ static void softmax(const softmax_call *t, int64_t keys, int64_t lanes)
     }
 }
 
+static bool any_hidden(const real *weight, int64_t row, int64_t keys, int64_t lanes)
+{
+    const vreal one = v_set1(1);
+    vreal found = v_zero();
+    for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
+        for (int64_t k = 0; k < keys; k++) {
+            found = v_select(v_hidden(v_load(weight + k * row + lane)), one, found);
+        }
+    }
+    return v_any(v_eq(found, one));
+}
+
 // Two disjoint sets of keys as one. What has seen nothing (max -inf, sum 0) changes nothing.
 static void join(const join_call *t, int64_t lanes)
 {

@@ -27,6 +27,7 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .gradient_sums = gradient_sums,
     .cap_slope = cap_slope,
     .lane_dots = lane_dots,
+    .any_hidden = any_hidden,
     .finite = finite,
     .scale_rows = scale_rows,
     .merge_row = merge_row,

@@ -7,7 +7,7 @@
 #ifndef ATTN_KERNELS_TEXT_TILE_H
 #define ATTN_KERNELS_TEXT_TILE_H
 
-#include "kernels/kernels.h"
+#include "kernels/text_stored.h"
 
 typedef struct REAL_NAME(attn_tile) tile_call;
 
@@ -58,7 +58,7 @@ INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, in
 // short and apart, all at once. With nothing to ask for it is what the block reads anyway.
 INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, int64_t *step)
 {
-    const char *data = (const char *)t->b;
+    const char *data = (const char *)t->a;
     *step = 0;
     if (!t->ahead || times == 0) {
         return data;
@@ -72,14 +72,15 @@ INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, i
 }
 
 // One step of depth.
-INLINE void tile_step(const real *const *a, int64_t a_row, const real *b, const int rows,
+INLINE void tile_step(const real *const *a, int64_t a_row, const char *b, const int rows,
                       const int vectors, int64_t part, const attn_tile_select select,
-                      vreal sum[][TILE_MOST_VECTORS])
+                      const attn_storage storage, vreal sum[][TILE_MOST_VECTORS])
 {
     vreal y[TILE_MOST_VECTORS];
     UNROLL for (int v = 0; v < vectors; v++)
     {
-        y[v] = part ? v_load_part(b, part) : v_load(b + v * V_LANES);
+        y[v] = part ? stored_load_part(b, part, storage)
+                    : stored_load(b + v * V_LANES * stored_size(storage), storage);
     }
     UNROLL for (int r = 0; r < rows; r++)
     {
@@ -100,7 +101,7 @@ INLINE void tile_step(const real *const *a, int64_t a_row, const real *b, const 
 // part: 0, or the number of lanes of a single vector that is not full.
 INLINE void tile_block(const tile_call *t, const int rows, const int vectors, int64_t part,
                        int64_t row, int64_t lane, int64_t depth, const enum a_layout layout,
-                       const attn_tile_select select)
+                       const attn_tile_select select, const attn_storage storage)
 {
     vreal sum[TILE_MOST_ROWS][TILE_MOST_VECTORS];
     tile_begin(t, rows, vectors, part, row, lane, sum);
@@ -112,7 +113,9 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
     {
         a[p] = t->a + (row + p * TILE_ROWS_PER_POINTER) * a_row;
     }
-    const real *b = t->b + lane;
+    const bool reals = storage == ATTN_STORED_REAL;
+    const int64_t size = stored_size(storage), b_step = t->b_depth * size;
+    const char *b = (reals ? (const char *)t->b : (const char *)t->narrow_b) + lane * size;
     // A line that is asked for twice goes to the second-level cache twice; small blocks, which wait
     // for memory, have a line to ask for in every step.
     const int steps = rows * vectors >= TILE_SHARED_LINE ? 4 : 1;
@@ -124,16 +127,16 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
         ahead += ahead_step;
         UNROLL for (int s = 0; s < steps; s++)
         {
-            tile_step(a, a_row, b, rows, vectors, part, select, sum);
-            b += t->b_depth;
+            tile_step(a, a_row, b, rows, vectors, part, select, storage, sum);
+            b += b_step;
             UNROLL for (int p = 0; p * TILE_ROWS_PER_POINTER < rows; p++)
             {
                 a[p] += a_depth;
             }
         }
     }
-    for (; steps > 1 && k < depth; k++, b += t->b_depth) {
-        tile_step(a, a_row, b, rows, vectors, part, select, sum);
+    for (; steps > 1 && k < depth; k++, b += b_step) {
+        tile_step(a, a_row, b, rows, vectors, part, select, storage, sum);
         UNROLL for (int p = 0; p * TILE_ROWS_PER_POINTER < rows; p++)
         {
             a[p] += a_depth;
@@ -157,26 +160,26 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
 // All rows of one group of lanes: blocks of `most` rows, then halves of what is left.
 INLINE void tile_rows(const tile_call *t, int64_t rows, const int most, const int vectors,
                       int64_t part, int64_t lane, int64_t depth, const enum a_layout layout,
-                      const attn_tile_select select)
+                      const attn_tile_select select, const attn_storage storage)
 {
     int64_t row = 0;
     for (; row + most <= rows; row += most) {
-        tile_block(t, most, vectors, part, row, lane, depth, layout, select);
+        tile_block(t, most, vectors, part, row, lane, depth, layout, select, storage);
     }
     if (most > 8 && row + 8 <= rows) {
-        tile_block(t, 8, vectors, part, row, lane, depth, layout, select);
+        tile_block(t, 8, vectors, part, row, lane, depth, layout, select, storage);
         row += 8;
     }
     if (most > 4 && row + 4 <= rows) {
-        tile_block(t, 4, vectors, part, row, lane, depth, layout, select);
+        tile_block(t, 4, vectors, part, row, lane, depth, layout, select, storage);
         row += 4;
     }
     if (row + 2 <= rows) {
-        tile_block(t, 2, vectors, part, row, lane, depth, layout, select);
+        tile_block(t, 2, vectors, part, row, lane, depth, layout, select, storage);
         row += 2;
     }
     if (row < rows) {
-        tile_block(t, 1, vectors, part, row, lane, depth, layout, select);
+        tile_block(t, 1, vectors, part, row, lane, depth, layout, select, storage);
     }
 }
 
@@ -190,20 +193,50 @@ INLINE void tile_lanes(const tile_call *t, int64_t rows, int64_t lanes, int64_t 
     int64_t lane = 0;
     for (int64_t left = lanes / V_LANES; left > 0; left = (lanes - lane) / V_LANES) {
         if (!rare && (left == 3 || left > 4)) {
-            tile_rows(t, rows, TILE_ROWS_3, 3, 0, lane, depth, layout, select);
+            tile_rows(t, rows, TILE_ROWS_3, 3, 0, lane, depth, layout, select, ATTN_STORED_REAL);
             lane += 3 * V_LANES;
         } else if (left != 1) {
-            tile_rows(t, rows, rows_2, 2, 0, lane, depth, layout, select);
+            tile_rows(t, rows, rows_2, 2, 0, lane, depth, layout, select, ATTN_STORED_REAL);
             lane += 2 * V_LANES;
         } else {
-            tile_rows(t, rows, rows_1, 1, 0, lane, depth, layout, select);
+            tile_rows(t, rows, rows_1, 1, 0, lane, depth, layout, select, ATTN_STORED_REAL);
             lane += V_LANES;
         }
     }
     if (lane < lanes) {
-        tile_rows(t, rows, 4, 1, lanes - lane, lane, depth, layout, select);
+        tile_rows(t, rows, 4, 1, lanes - lane, lane, depth, layout, select, ATTN_STORED_REAL);
     }
 }
+
+#if ATTN_REAL_BITS == 32
+// b in 16 bits: few rows, so that each vector is converted once or twice.
+INLINE void tile_stored(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth,
+                        const attn_tile_select select, const attn_storage storage)
+{
+    int64_t lane = 0;
+    for (; lane + 2 * V_LANES <= lanes; lane += 2 * V_LANES) {
+        tile_rows(t, rows, 4, 2, 0, lane, depth, A_ROWS_ADJACENT, select, storage);
+    }
+    for (; lane < lanes; lane += V_LANES) {
+        const int64_t left = lanes - lane, part = left < V_LANES ? left : 0;
+        tile_rows(t, rows, 4, 1, part, lane, depth, A_ROWS_ADJACENT, select, storage);
+    }
+}
+
+static void tile_narrow(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
+{
+    const bool f16 = t->b_storage == ATTN_STORED_F16;
+    if (t->select == ATTN_TILE_ALL && f16) {
+        tile_stored(t, rows, lanes, depth, ATTN_TILE_ALL, ATTN_STORED_F16);
+    } else if (t->select == ATTN_TILE_ALL) {
+        tile_stored(t, rows, lanes, depth, ATTN_TILE_ALL, ATTN_STORED_BF16);
+    } else if (f16) {
+        tile_stored(t, rows, lanes, depth, ATTN_TILE_HIDDEN_A, ATTN_STORED_F16);
+    } else {
+        tile_stored(t, rows, lanes, depth, ATTN_TILE_HIDDEN_A, ATTN_STORED_BF16);
+    }
+}
+#endif
 
 static void tile_rows_adjacent(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
 {
@@ -232,6 +265,12 @@ static void tile_hidden_b(const tile_call *t, int64_t rows, int64_t lanes, int64
 
 static void tile(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth)
 {
+#if ATTN_REAL_BITS == 32
+    if (t->b_storage != ATTN_STORED_REAL) {
+        tile_narrow(t, rows, lanes, depth);
+        return;
+    }
+#endif
     if (t->select == ATTN_TILE_HIDDEN_A) {
         tile_hidden_a(t, rows, lanes, depth);
     } else if (t->select == ATTN_TILE_HIDDEN_B) {

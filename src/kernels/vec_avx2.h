@@ -72,6 +72,19 @@ static inline vreal v_load(const real *p)
     return V_OP(loadu)(p);
 }
 
+#if ATTN_REAL_BITS == 32
+static inline vreal v_load_f16(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
+}
+
+static inline vreal v_load_bf16(const uint16_t *p)
+{
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)p));
+    return V_FROM_BITS(V_SHIFT_LEFT(wide, 16));
+}
+#endif
+
 static inline void v_store(real *p, vreal v)
 {
     V_OP(storeu)(p, v);

@@ -54,6 +54,19 @@ static inline vreal v_load(const real *p)
     return V_OP(loadu)(p);
 }
 
+#if ATTN_REAL_BITS == 32
+static inline vreal v_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
+}
+
+static inline vreal v_load_bf16(const uint16_t *p)
+{
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)p));
+    return V_FROM_BITS(_mm512_slli_epi32(wide, 16));
+}
+#endif
+
 static inline void v_store(real *p, vreal v)
 {
     V_OP(storeu)(p, v);

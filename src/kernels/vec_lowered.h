@@ -11,6 +11,8 @@
 #define v_zero half_zero
 #define v_set1 half_set1
 #define v_load half_load
+#define v_load_f16 half_load_f16
+#define v_load_bf16 half_load_bf16
 #define v_store half_store
 #define v_load_part half_load_part
 #define v_store_part half_store_part
@@ -46,6 +48,8 @@
 #undef v_zero
 #undef v_set1
 #undef v_load
+#undef v_load_f16
+#undef v_load_bf16
 #undef v_store
 #undef v_load_part
 #undef v_store_part
@@ -124,6 +128,18 @@ static inline vreal v_load(const real *p)
 {
     return (vreal){half_load(p), half_load(p + HALF_LANES)};
 }
+
+#if ATTN_REAL_BITS == 32
+static inline vreal v_load_f16(const uint16_t *p)
+{
+    return (vreal){half_load_f16(p), half_load_f16(p + HALF_LANES)};
+}
+
+static inline vreal v_load_bf16(const uint16_t *p)
+{
+    return (vreal){half_load_bf16(p), half_load_bf16(p + HALF_LANES)};
+}
+#endif
 
 static inline void v_store(real *p, vreal v)
 {

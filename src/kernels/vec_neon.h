@@ -58,6 +58,18 @@ static inline vreal v_load(const real *p)
     return V_OP(vld1q)(p);
 }
 
+#if ATTN_REAL_BITS == 32
+static inline vreal v_load_f16(const uint16_t *p)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
+
+static inline vreal v_load_bf16(const uint16_t *p)
+{
+    return V_FROM_BITS(vshll_n_u16(vld1_u16(p), 16));
+}
+#endif
+
 static inline void v_store(real *p, vreal v)
 {
     V_OP(vst1q)(p, v);

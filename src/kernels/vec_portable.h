@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define ATTN_PLAIN_LOOPS
+#include "core/half.h"
 #include "kernels/real.h"
 
 // Rows of the register tile for one, two and three vectors of lanes.
@@ -77,6 +78,23 @@ static inline vreal v_load(const real *p)
     EACH_LANE(v, p[i])
     return v;
 }
+
+#if ATTN_REAL_BITS == 32
+// V_LANES elements of a narrower format; exact.
+static inline vreal v_load_f16(const uint16_t *p)
+{
+    vreal v;
+    EACH_LANE(v, attn_f16_to_f32(p[i]))
+    return v;
+}
+
+static inline vreal v_load_bf16(const uint16_t *p)
+{
+    vreal v;
+    EACH_LANE(v, attn_bf16_to_f32(p[i]))
+    return v;
+}
+#endif
 
 static inline void v_store(real *p, vreal v)
 {

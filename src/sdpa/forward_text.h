@@ -193,12 +193,16 @@ static void add_loaded(const plan_t *plan, const scratch_t *scratch, const strip
                        int64_t begin, int64_t end, attn_tile_start start, attn_tile_select select)
 {
     const int64_t columns = plan->problem->value_dim;
+    const attn_storage storage = REAL_NAME(attn_strip_storage)(value);
     const struct REAL_NAME(attn_tile) product = {
         .a = scratch->score + (begin - part->origin) * plan->width + row,
         .a_row = 1,
         .a_depth = plan->width,
         .b = value.data,
         .b_depth = value.stride,
+        .narrow_b = storage == ATTN_STORED_REAL ? NULL
+                                                : attn_element_at(value.stored, value.offset),
+        .b_storage = storage,
         .c = strip->accumulator + row * columns,
         .c_row = columns,
         .factor = strip->factor + row,
@@ -217,23 +221,19 @@ static void add_values(const plan_t *plan, const scratch_t *scratch, const strip
 {
     enum { SOME = 32 };
     const int64_t columns = plan->problem->value_dim;
-    if (value.data) {
-        add_loaded(plan, scratch, strip,
-                   REAL_NAME(attn_strip_rows_from)(value, begin - part->begin), part, row, rows,
-                   begin, end, start, select);
+    const rows_view_t whole = REAL_NAME(attn_strip_rows_from)(value, begin - part->begin);
+    if (whole.data || REAL_NAME(attn_strip_storage)(whole) != ATTN_STORED_REAL) {
+        add_loaded(plan, scratch, strip, whole, part, row, rows, begin, end, start, select);
         return;
     }
-    do {
-        const int64_t to = attn_min(begin + SOME, end);
+    for (int64_t to; begin < end || start == ATTN_TILE_ZERO; begin = to) {
+        to = attn_min(begin + SOME, end);
         const rows_view_t some = REAL_NAME(attn_strip_load_some)(
             plan, REAL_NAME(attn_strip_rows_from)(value, begin - part->begin), to - begin, columns,
             scratch->value);
-        const bool finite = plan->kernels->finite(some.data, some.stride, to - begin, columns);
-        add_loaded(plan, scratch, strip, some, part, row, rows, begin, to, start,
-                   finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A);
+        add_loaded(plan, scratch, strip, some, part, row, rows, begin, to, start, select);
         start = ATTN_TILE_ADD;
-        begin = to;
-    } while (begin < end);
+    }
 }
 
 // Rows [row, row + rows) where the shape of the mask hides pairs: no further than any of them sees.
@@ -261,6 +261,13 @@ static void add_ragged_values(const plan_t *plan, const scratch_t *scratch, cons
     }
 }
 
+static bool hides_any(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                      const block_t *part)
+{
+    return plan->kernels->any_hidden(scratch->score + (part->begin - part->origin) * plan->width,
+                                     plan->width, part->end - part->begin, strip->lanes);
+}
+
 // A score that is -inf is masked, whatever made it so. Its weight of 0 adds nothing to a sum of finite
 // values; where the block's values are not all finite, weights of masked pairs are marked and left out.
 static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
@@ -277,7 +284,8 @@ static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
     fold_weights(plan, scratch, strip, part);
     REAL_NAME(attn_strip_drop)(plan, sequence, scratch, strip, part);
     const attn_tile_start start = opens ? ATTN_TILE_ZERO : ATTN_TILE_SCALE_ROW;
-    const attn_tile_select select = values_finite ? ATTN_TILE_ALL : ATTN_TILE_HIDDEN_A;
+    const bool leaves_out = !values_finite && hides_any(plan, scratch, strip, part);
+    const attn_tile_select select = leaves_out ? ATTN_TILE_HIDDEN_A : ATTN_TILE_ALL;
     if (ragged) {
         add_ragged_values(plan, scratch, strip, value, part, start, select);
     } else {
@@ -306,7 +314,8 @@ static void fold_strips(const plan_t *plan, const struct attn_sdpa_sequence *seq
 }
 
 // Keys [begin, begin + count) and their values: copied where that is worth it for so many strips, left
-// for later where a strip has few rows. False: values may not be finite.
+// for later where a strip has few rows. False: values may not be finite; for few rows it is less work to
+// look for weights that are hidden.
 static bool load_block(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                        int64_t key_head, const scratch_t *scratch, const strip_t *strips,
                        int64_t count_strips, int64_t begin, int64_t count, rows_view_t *key,
@@ -318,14 +327,14 @@ static bool load_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
         *key = REAL_NAME(attn_strip_later_rows)(plan, &p->key, batch, key_head, first, p->head_dim);
         *value =
             REAL_NAME(attn_strip_later_rows)(plan, &p->value, batch, key_head, first, p->value_dim);
-    } else {
-        const bool dense = count_strips > 2;
-        *key = REAL_NAME(attn_strip_load_rows)(plan, &p->key, batch, key_head, first, count,
-                                               p->head_dim, dense, scratch->key);
-        *value = REAL_NAME(attn_strip_load_rows)(plan, &p->value, batch, key_head, first, count,
-                                                 p->value_dim, dense, scratch->value);
+        return false;
     }
-    return value->data && plan->kernels->finite(value->data, value->stride, count, p->value_dim);
+    const bool dense = count_strips > 2;
+    *key = REAL_NAME(attn_strip_load_rows)(plan, &p->key, batch, key_head, first, count,
+                                           p->head_dim, dense, scratch->key);
+    *value = REAL_NAME(attn_strip_load_rows)(plan, &p->value, batch, key_head, first, count,
+                                             p->value_dim, dense, scratch->value);
+    return plan->kernels->finite(value->data, value->stride, count, p->value_dim);
 }
 
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,

@@ -43,6 +43,11 @@ static inline int64_t attn_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static inline const void *attn_element_at(const struct attn_sdpa_view *view, int64_t offset)
+{
+    return (const char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
+}
+
 static inline int64_t attn_bytes_per_key(const struct attn_sdpa_problem *problem)
 {
     return problem->head_dim * (int64_t)attn_dtype_size(problem->key.dtype) +

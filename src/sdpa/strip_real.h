@@ -88,6 +88,9 @@ struct ATTN_NAME(attn_rows_view)
                                     struct ATTN_NAME(attn_rows_view) rows, int64_t count,
                                     int64_t columns, ATTN_REAL *copy);
 
+// Not REAL where rows that are still to be loaded can be computed with as they lie.
+attn_storage ATTN_NAME(attn_strip_storage)(struct ATTN_NAME(attn_rows_view) rows);
+
 // What follows the first `skip` of them.
 static inline struct ATTN_NAME(attn_rows_view)
     ATTN_NAME(attn_strip_rows_from)(struct ATTN_NAME(attn_rows_view) rows, int64_t skip)

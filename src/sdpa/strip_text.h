@@ -80,11 +80,6 @@ void REAL_NAME(attn_strip_take)(const plan_t *plan, struct attn_arena *arena, st
 
 // ---- rows of the inputs -------------------------------------------------------------------------
 
-static const void *element_at(const struct attn_sdpa_view *view, int64_t offset)
-{
-    return (const char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
-}
-
 static real real_from(const void *element, attn_dtype dtype, const struct attn_kernels *tables)
 {
     float single = 0;
@@ -101,21 +96,21 @@ static void load_row(const plan_t *plan, const struct attn_sdpa_view *view, int6
 {
     const int64_t step = view->stride[3];
     if (view->dtype == plan->dtype && step == 1) {
-        memcpy(target, element_at(view, offset), (size_t)columns * sizeof(real));
+        memcpy(target, attn_element_at(view, offset), (size_t)columns * sizeof(real));
         return;
     }
 #if ATTN_REAL_BITS == 32
     if (step == 1 && view->dtype == ATTN_F16) {
-        plan->tables->convert->f16_to_f32(element_at(view, offset), target, columns);
+        plan->tables->convert->f16_to_f32(attn_element_at(view, offset), target, columns);
         return;
     }
     if (step == 1 && view->dtype == ATTN_BF16) {
-        plan->tables->convert->bf16_to_f32(element_at(view, offset), target, columns);
+        plan->tables->convert->bf16_to_f32(attn_element_at(view, offset), target, columns);
         return;
     }
 #endif
     for (int64_t c = 0; c < columns; c++) {
-        target[c] = real_from(element_at(view, offset + c * step), view->dtype, plan->tables);
+        target[c] = real_from(attn_element_at(view, offset + c * step), view->dtype, plan->tables);
     }
 }
 
@@ -128,11 +123,25 @@ rows_view_t REAL_NAME(attn_strip_later_rows)(const plan_t *plan, const struct at
     const bool rows_are_reals = view->dtype == plan->dtype &&
                                 (view->stride[3] == 1 || columns <= 1);
     return (rows_view_t){
-        .data = view->data && rows_are_reals ? element_at(view, offset) : NULL,
+        .data = view->data && rows_are_reals ? attn_element_at(view, offset) : NULL,
         .stride = row,
         .stored = view,
         .offset = offset,
     };
+}
+
+attn_storage REAL_NAME(attn_strip_storage)(rows_view_t rows)
+{
+#if ATTN_REAL_BITS == 32
+    if (!rows.data && rows.stored->data && rows.stored->stride[3] == 1) {
+        const attn_dtype dtype = rows.stored->dtype;
+        return dtype == ATTN_F16    ? ATTN_STORED_F16
+               : dtype == ATTN_BF16 ? ATTN_STORED_BF16
+                                    : ATTN_STORED_REAL;
+    }
+#endif
+    (void)rows;
+    return ATTN_STORED_REAL;
 }
 
 rows_view_t REAL_NAME(attn_strip_load_some)(const plan_t *plan, rows_view_t rows, int64_t count,
@@ -303,11 +312,15 @@ static void multiply_few(const plan_t *plan, const scratch_t *scratch, const str
     const int64_t vector = plan->kernels->vector_lanes, keys = 2 * vector;
     const int64_t columns = plan->problem->head_dim;
     real *const transposed = scratch->rows, *const scores = transposed + columns * keys;
-    const rows_view_t rows = REAL_NAME(attn_strip_load_some)(
-        plan, REAL_NAME(attn_strip_rows_from)(key, begin - part->begin), keys, columns,
-        scratch->key);
+    rows_view_t rows = REAL_NAME(attn_strip_rows_from)(key, begin - part->begin);
+    const attn_storage storage = REAL_NAME(attn_strip_storage)(rows);
+    if (storage == ATTN_STORED_REAL) {
+        rows = REAL_NAME(attn_strip_load_some)(plan, rows, keys, columns, scratch->key);
+    }
     const struct REAL_NAME(attn_transpose) turn = {
         .source = rows.data,
+        .narrow = storage == ATTN_STORED_REAL ? NULL : attn_element_at(rows.stored, rows.offset),
+        .storage = storage,
         .source_row = rows.stride,
         .factor = 1,
         .target = transposed,

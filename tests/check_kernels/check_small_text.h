@@ -39,8 +39,11 @@ static void small_by_steps(const kernels_t *kernels, const struct small_case *s,
     const int64_t lanes = s->lanes, keys = s->keys;
     real query[ATTN_SMALL_DIM * SMALL_LANES] = {0}, share[SMALL_LANES], unused[SMALL_LANES];
     real score[(ATTN_SMALL_KEYS + 4) * SMALL_LANES];
-    const struct REAL_NAME(attn_transpose)
-        turn = {s->query, s->head_dim, factor, query, lanes, NULL, 0};
+    const struct REAL_NAME(attn_transpose) turn = {.source = s->query,
+                                                   .source_row = s->head_dim,
+                                                   .factor = factor,
+                                                   .target = query,
+                                                   .target_row = lanes};
     kernels->transpose(&turn, s->rows, s->head_dim);
     for (int64_t i = 0; i < skipped * lanes; i++) {
         score[i] = (real)-INFINITY;

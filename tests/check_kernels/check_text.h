@@ -5,6 +5,7 @@
 
 #include "attn/random.h"
 #include "check_kernels/check.h"
+#include "core/half.h"
 #include "kernels/real.h"
 
 typedef struct REAL_NAME(attn_kernels) kernels_t;
@@ -49,6 +50,8 @@ static void compare(struct check *check, const char *kernel, const real *actual,
         }
     }
 }
+
+#include "check_kernels/check_stored_text.h"
 
 // ---- products -----------------------------------------------------------------------------------
 
@@ -100,7 +103,8 @@ static void check_one_tile(struct check *check, const kernels_t *kernels)
     struct guarded a = guarded_take(a_count * size), b = guarded_take(b_count * size);
     struct guarded c = guarded_take(c_count * size), expected = guarded_take(c_count * size);
     struct guarded factor = guarded_take((rows + lanes + 1) * size);
-    const struct REAL_NAME(attn_tile) call = {
+    struct attn_ahead ahead = any_ahead(check);
+    struct REAL_NAME(attn_tile) call = {
         .a = a.data,
         .a_row = a_row,
         .a_depth = a_depth,
@@ -111,17 +115,26 @@ static void check_one_tile(struct check *check, const kernels_t *kernels)
         .factor = factor.data,
         .start = (attn_tile_start)check_between(check, 0, 3),
         .select = (attn_tile_select)check_between(check, 0, 2),
+        .ahead = check_random(check) % 2 ? &ahead : NULL,
     };
     fill(check, a.data, a_count, 2);
     fill(check, b.data, b_count, 2);
     fill(check, c.data, c_count, 2);
     fill(check, factor.data, rows + lanes + 1, 2);
     sprinkle(check, call.select, a.data, a_count, b.data, b_count);
+    struct guarded narrow = {0};
+    if (a_row == 1 && call.select != ATTN_TILE_HIDDEN_B) {
+        call.b_storage = store_narrow(check, b.data, b_count, &narrow);
+        call.narrow_b = narrow.data;
+    }
     memcpy(expected.data, c.data, (size_t)(c_count * size));
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t l = 0; l < lanes; l++) {
             ((real *)expected.data)[r * c_row + l] = tile_element(&call, r, l, depth);
         }
+    }
+    if (call.b_storage != ATTN_STORED_REAL) {
+        call.b = NULL;
     }
     kernels->tile(&call, rows, lanes, depth);
     compare(check, "tile", c.data, expected.data, c_count);
@@ -130,6 +143,9 @@ static void check_one_tile(struct check *check, const kernels_t *kernels)
     guarded_give(check, "tile", &c);
     guarded_give(check, "tile", &expected);
     guarded_give(check, "tile", &factor);
+    if (narrow.data) {
+        guarded_give(check, "tile", &narrow);
+    }
 }
 
 static void check_transpose(struct check *check, const kernels_t *kernels)
@@ -142,16 +158,23 @@ static void check_transpose(struct check *check, const kernels_t *kernels)
     struct guarded target = guarded_take((columns * target_row + 1) * size);
     fill(check, source.data, rows * source_row, 1);
     fill(check, target.data, columns * target_row, 1);
+    struct guarded narrow;
+    const attn_storage storage = store_narrow(check, source.data, rows * source_row + 1, &narrow);
+    struct attn_ahead ahead = any_ahead(check);
     const real *from = source.data;
     real *to = target.data;
     const real gap = columns > 0 && target_row > rows ? to[target_row - 1] : 0;
     const real factor = (real)check_between(check, 1, 3);
     const struct REAL_NAME(attn_transpose) turn = {
-        .source = from,
+        .source = storage == ATTN_STORED_REAL ? from : NULL,
+        .narrow = narrow.data,
+        .storage = storage,
         .source_row = source_row,
         .factor = factor,
         .target = to,
         .target_row = target_row,
+        .ahead = check_random(check) % 2 ? &ahead : NULL,
+        .ahead_size = check_between(check, 1, (int64_t)sizeof(real)),
     };
     kernels->transpose(&turn, rows, columns);
     for (int64_t r = 0; r < rows; r++) {
@@ -167,6 +190,7 @@ static void check_transpose(struct check *check, const kernels_t *kernels)
     }
     guarded_give(check, "transpose", &source);
     guarded_give(check, "transpose", &target);
+    guarded_give(check, "transpose", &narrow);
 }
 
 // ---- strips -------------------------------------------------------------------------------------
@@ -240,6 +264,13 @@ static void check_strips(struct check *check, const kernels_t *kernels, const ke
     kernels->softmax(&a, keys, WIDTH);
     portable->softmax(&e, keys, WIDTH);
     compare_strips(check, "softmax", &actual, &expected);
+    bool any = false;
+    for (int64_t i = 0; i < keys * WIDTH; i++) {
+        any = any || bits_of(actual.score[i]) == bits_of(HIDDEN);
+    }
+    if (kernels->any_hidden(actual.score, WIDTH, keys, WIDTH) != any) {
+        check_failed(check, "any_hidden", "says %d of %lld keys", !any, (long long)keys);
+    }
 
     fill_strip(check, &actual, KEYS);
     expected = actual;
