@@ -255,7 +255,7 @@ bool bench_attention(struct bench *bench, const struct attention_shape *s)
     if (fine) {
         peers = add_plain(bench, s, &base, executors, plain, contenders + count);
         limits = add_limits(bench, s, &base, contenders + count + peers);
-        timing_run(contenders, count + peers + limits, bench->seconds);
+        timing_run(contenders, count + peers + limits, &bench->timing);
     }
     for (int p = 0; fine && p < peers; p++) {
         fine = agrees(&plain[p], &base);

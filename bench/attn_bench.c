@@ -35,6 +35,7 @@ static const char usage[] =
     "\n"
     "  --case TEXT     only cases whose name contains TEXT (e.g. --case '(8,12,256')\n"
     "  --seconds S     about S seconds per case (default 2)\n"
+    "  --undisturbed   leave out calls during which the machine was busy with something else\n"
     "  --threads N     1 or 2 threads at most (default: what this process may use)\n"
     "  --torch         ask python3's torch for the attention cases as well\n"
     "  --json          one JSON object per line\n"
@@ -126,20 +127,26 @@ static double number(const char *option, const char *text, double most)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"case", required_argument, NULL, 'c'},    {"seconds", required_argument, NULL, 's'},
-        {"threads", required_argument, NULL, 't'}, {"torch", no_argument, NULL, 'p'},
-        {"json", no_argument, NULL, 'j'},          {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"case", required_argument, NULL, 'c'},
+        {"seconds", required_argument, NULL, 's'},
+        {"undisturbed", no_argument, NULL, 'u'},
+        {"threads", required_argument, NULL, 't'},
+        {"torch", no_argument, NULL, 'p'},
+        {"json", no_argument, NULL, 'j'},
+        {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     const int cpus = (int)attn_available_cpus();
     struct bench bench = {.machine.threads = cpus < MOST_THREADS ? cpus : MOST_THREADS,
-                          .seconds = 2};
+                          .timing.seconds = 2};
     const char *filter = NULL;
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         switch (option) {
         case 'c': filter = optarg; break;
-        case 's': bench.seconds = number("seconds", optarg, 3600); break;
+        case 's': bench.timing.seconds = number("seconds", optarg, 3600); break;
         case 't': bench.machine.threads = (int)number("threads", optarg, MOST_THREADS); break;
+        case 'u': bench.timing.look = machine_look; break;
         case 'p': bench.torch = true; break;
         case 'j': bench.json = true; break;
         case 'l': list_cases(); return 0;
@@ -161,6 +168,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "attn_bench: out of memory\n");
         return 1;
     }
+    bench.timing.state = &bench.machine;
     report_head(&bench);
     const int status = run_all(&bench, filter);
     machine_free(&bench.machine);

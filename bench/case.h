@@ -15,7 +15,7 @@ struct bench {
     attn_context *contexts[MOST_THREADS + 1]; // contexts[t] runs on t threads
     struct blas blas[MOST_BLAS];
     int blas_count;
-    double seconds; // per case
+    struct timing timing;
     bool json;
     bool torch; // ask torch as well
 };

@@ -90,7 +90,7 @@ bool bench_linear(struct bench *bench, const char *name, int64_t rows, int64_t o
     }
     if (fine) {
         count += machine_add_limits(&bench->machine, NULL, 0, contenders + count);
-        timing_run(contenders, count, bench->seconds);
+        timing_run(contenders, count, &bench->timing);
         const struct result result = {.name = name,
                                       .operations = 2.0 * (double)rows * (double)out * (double)in};
         report_case(bench, &result, contenders, count);

@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 #include "timing.h"
 
-enum { FMA_CHAINS = 16, FMA_ROUNDS = 400000 };
+enum { FMA_CHAINS = 16, FMA_ROUNDS = 40000 };
 
 // Independent chains of fused multiply-adds on registers alone; returns operations done.
 #if defined(__x86_64__)
@@ -103,15 +103,15 @@ typedef uint64_t cache_line __attribute__((vector_size(64), may_alias));
 
 enum { READ_STREAMS = 8, READ_JOBS = 32, READ_AHEAD = 2048 };
 
-// Several streams, since the hardware follows a stream only to the end of its page, and asked for ahead
-// as well: faster than either alone, and than one stream, on every machine tried.
-static uint64_t read_streams(const char *memory, int64_t bytes)
+// Asked for ahead, since the hardware follows a stream only to the end of its page.
+static uint64_t read_streams(const char *memory, int64_t bytes, const int streams)
 {
-    const int64_t stream = bytes / READ_STREAMS / 64 * 64;
+    const int64_t stream = bytes / streams;
     cache_line sum[READ_STREAMS] = {{0}};
-    for (int64_t i = 0; i < stream; i += 64) {
+    for (int64_t i = 0; i < stream; i += READ_STREAMS * 64 / streams) {
         for (int s = 0; s < READ_STREAMS; s++) {
-            const char *const at = memory + s * stream + i;
+            const char *const at = memory + s % streams * stream + i +
+                                   s / streams * (int64_t)sizeof(cache_line);
             __builtin_prefetch(at + READ_AHEAD, 0, 2);
             sum[s] += *(const cache_line *)(const void *)at;
         }
@@ -127,13 +127,25 @@ static void read_job(void *argument, int64_t index, int32_t worker)
     struct limit *const limit = argument;
     const int64_t bytes = limit->bytes / READ_JOBS;
     for (int m = 0; m < 2; m++) {
-        limit->sums[worker % MOST_THREADS] += read_streams(limit->memory[m] + index * bytes, bytes);
+        const char *const memory = limit->memory[m] + index * bytes;
+        limit->sums[worker % MOST_THREADS] += limit->streams == 1
+                                                  ? read_streams(memory, bytes, 1)
+                                                  : read_streams(memory, bytes, READ_STREAMS);
     }
 }
 
+// Which is faster, one stream or several, depends on where the memory is: in a cache or not.
 static void run_read(void *state)
 {
     struct limit *const limit = state;
+    limit->streams = 1;
+    attn_parallel_for(limit->context, READ_JOBS, read_job, limit);
+}
+
+static void run_read_streams(void *state)
+{
+    struct limit *const limit = state;
+    limit->streams = READ_STREAMS;
     attn_parallel_for(limit->context, READ_JOBS, read_job, limit);
 }
 
@@ -178,17 +190,18 @@ static void run_softmax(void *state)
 
 bool machine_init(struct machine *machine, attn_context *const *contexts)
 {
-    for (int t = 1; t <= machine->threads; t++) {
-        machine->limits[t].context = contexts[t];
-    }
-    struct kernels_alone *const alone = aligned_alloc(64, (sizeof *alone + 63) / 64 * 64);
+    struct kernels_alone *const alone = aligned_alloc(64, MOST_THREADS * sizeof *alone);
     if (!alone) {
         return false;
     }
-    *alone =
-        (struct kernels_alone){.kernels = attn_kernels_select(attn_context_tier(contexts[1]))->f32};
-    for (int i = 0; i < ALONE_KEYS * ALONE_DIM; i++) {
-        alone->a[i] = alone->b[i] = 0.01F * (float)(i % 97);
+    for (int t = 1; t <= machine->threads; t++) {
+        machine->limits[t].context = contexts[t];
+        struct kernels_alone *const own = &alone[t - 1];
+        *own = (struct kernels_alone){
+            .kernels = attn_kernels_select(attn_context_tier(contexts[1]))->f32};
+        for (int i = 0; i < ALONE_KEYS * ALONE_DIM; i++) {
+            own->a[i] = own->b[i] = 0.01F * (float)(i % 97);
+        }
     }
     machine->alone = alone;
     return true;
@@ -198,6 +211,42 @@ void machine_free(struct machine *machine)
 {
     free(machine->alone);
 }
+
+// ---- is it disturbed? -----------------------------------------------------------------------------
+
+struct look {
+    struct machine *machine;
+    double rate[MOST_THREADS]; // tiles per second
+};
+
+static void look_job(void *argument, int64_t index, int32_t worker)
+{
+    enum { CALLS = 30 };
+    struct look *const look = argument;
+    struct kernels_alone *const alone = &look->machine->alone[index];
+    (void)worker;
+    for (int i = 0; i < CALLS; i++) { // into the cache
+        run_tile(alone);
+    }
+    const double start = timing_now();
+    for (int i = 0; i < CALLS; i++) {
+        run_tile(alone);
+    }
+    look->rate[index] = CALLS / (timing_now() - start);
+}
+
+double machine_look(void *state, int threads)
+{
+    struct look look = {.machine = state};
+    attn_parallel_for(look.machine->limits[threads].context, threads, look_job, &look);
+    double least = look.rate[0];
+    for (int t = 1; t < threads; t++) {
+        least = look.rate[t] < least ? look.rate[t] : least;
+    }
+    return least;
+}
+
+// ---- limits -------------------------------------------------------------------------------------
 
 static const char name[] = "machine";
 
@@ -210,13 +259,16 @@ int machine_add_limits(struct machine *machine, const void *const memory[2], int
         struct contender *const c = &contenders[count++];
         *c = (struct contender){.name = name, .threads = t, .state = limit};
         if (memory) {
-            limit->bytes = bytes / (64 * READ_STREAMS * READ_JOBS) *
-                           (64 * READ_STREAMS * READ_JOBS);
+            const int64_t unit = INT64_C(64) * READ_STREAMS * READ_JOBS;
+            limit->bytes = bytes / unit * unit;
             limit->memory[0] = memory[0];
             limit->memory[1] = memory[1];
             c->what = "read";
             c->run = run_read;
             c->worth = 2 * (double)limit->bytes;
+            contenders[count] = *c;
+            contenders[count].run = run_read_streams;
+            count++;
         } else {
             c->what = "multiply-add";
             c->run = run_fma;
@@ -242,16 +294,18 @@ int machine_add_limits(struct machine *machine, const void *const memory[2], int
     return count;
 }
 
-// Calls per second of one of them, times what a call is worth.
+// Calls per second of the best of them, times what a call is worth.
 static double rate_of(const struct contender *contenders, int count, const char *what, int threads)
 {
+    double rate = 0;
     for (int i = 0; i < count; i++) {
         const struct contender *const c = &contenders[i];
-        if (strcmp(c->name, name) == 0 && strcmp(c->what, what) == 0 && c->threads == threads) {
-            return c->worth / c->low;
+        if (strcmp(c->name, name) == 0 && strcmp(c->what, what) == 0 && c->threads == threads &&
+            c->worth / c->low > rate) {
+            rate = c->worth / c->low;
         }
     }
-    return 0;
+    return rate;
 }
 
 double machine_limit(const struct contender *contenders, int count, int threads)

@@ -15,6 +15,7 @@ struct limit {
     const attn_context *context;
     const char *memory[2];       // to be read
     int64_t bytes;               // of each of both, a multiple of 4096
+    int streams;                 // that are read at once
     double operations;           // of one worker
     uint64_t sums[MOST_THREADS]; // keeps the reads alive
 };
@@ -28,7 +29,7 @@ struct machine {
     struct kernels_alone *alone;
 };
 
-enum { MOST_LIMITS = MOST_THREADS + 2 };
+enum { MOST_LIMITS = 2 * MOST_THREADS + 2 };
 
 // contexts[t] runs on t threads. False: out of memory.
 bool machine_init(struct machine *machine, attn_context *const *contexts);
@@ -39,6 +40,10 @@ void machine_free(struct machine *machine);
 // reading both blocks of it (`bytes` each, rounded down to whole pages) takes the multiply-adds' place.
 int machine_add_limits(struct machine *machine, const void *const memory[2], int64_t bytes,
                        struct contender *contenders);
+
+// How well the machine does right now, for timing_run: the rate of the tile, operands in the first-level
+// cache, on the worst of `threads` threads. `state` is the machine.
+double machine_look(void *state, int threads);
 
 // The limit on `threads` threads among a case's contenders after timing_run: operations or bytes per
 // second. What the machine can do undisturbed: its faster quartile.

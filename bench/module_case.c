@@ -90,7 +90,7 @@ bool bench_module(struct bench *bench, const char *name, int64_t batch, int64_t 
     }
     if (fine) {
         count += machine_add_limits(&bench->machine, NULL, 0, contenders + count);
-        timing_run(contenders, count, bench->seconds);
+        timing_run(contenders, count, &bench->timing);
     }
     for (int t = 1; t <= bench->machine.threads; t++) {
         fine = fine && training[t].status == ATTN_OK;

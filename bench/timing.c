@@ -2,6 +2,7 @@
 #include "timing.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { LEAST_ROUNDS = 3 };
@@ -41,25 +42,72 @@ static void choose_calls(struct contender *c)
     }
 }
 
-void timing_run(struct contender *contenders, int count, double seconds)
+static double samples[MOST_CONTENDERS][MOST_ROUNDS];
+static double looks[MOST_CONTENDERS][MOST_ROUNDS]; // the worse of those before and after a sample
+
+static double smaller(double a, double b)
 {
-    static double samples[MOST_CONTENDERS][MOST_ROUNDS];
+    return a < b ? a : b;
+}
+
+static void take(struct contender *c, int index, int round, const struct timing *timing)
+{
+    const double before = timing->look ? timing->look(timing->state, c->threads) : 1;
+    samples[index][round] = sample(c);
+    const double after = timing->look ? timing->look(timing->state, c->threads) : 1;
+    looks[index][round] = smaller(before, after);
+}
+
+// A look that only one in twenty of the run's samples has exceeded, less 10 %.
+static double least_look(int count, int rounds)
+{
+    static double all[MOST_CONTENDERS * MOST_ROUNDS];
+    int taken = 0;
+    for (int c = 0; c < count; c++) {
+        memcpy(all + taken, looks[c], (size_t)rounds * sizeof *all);
+        taken += rounds;
+    }
+    qsort(all, (size_t)taken, sizeof *all, ascending);
+    return 0.9 * all[taken - 1 - taken / 20];
+}
+
+static void summarise(struct contender *c, int index, int rounds, double least)
+{
+    static double kept[MOST_ROUNDS];
+    int count = 0;
+    for (int r = 0; r < rounds; r++) {
+        if (looks[index][r] >= least) {
+            kept[count++] = samples[index][r];
+        }
+    }
+    c->samples = count;
+    if (count == 0) {
+        memcpy(kept, samples[index], (size_t)rounds * sizeof *kept);
+        count = rounds;
+    }
+    qsort(kept, (size_t)count, sizeof *kept, ascending);
+    c->best = kept[0];
+    c->median = kept[count / 2];
+    c->low = kept[count / 4];
+    c->high = kept[(3 * count) / 4];
+}
+
+void timing_run(struct contender *contenders, int count, const struct timing *timing)
+{
     for (int c = 0; c < count; c++) {
         choose_calls(&contenders[c]);
     }
     const double start = timing_now();
     int rounds = 0;
-    while (rounds < LEAST_ROUNDS || (rounds < MOST_ROUNDS && timing_now() - start < seconds)) {
+    while (rounds < LEAST_ROUNDS ||
+           (rounds < MOST_ROUNDS && timing_now() - start < timing->seconds)) {
         for (int c = 0; c < count; c++) {
-            samples[c][rounds] = sample(&contenders[c]);
+            take(&contenders[c], c, rounds, timing);
         }
         rounds++;
     }
+    const double least = timing->look ? least_look(count, rounds) : 0;
     for (int c = 0; c < count; c++) {
-        qsort(samples[c], (size_t)rounds, sizeof samples[c][0], ascending);
-        contenders[c].best = samples[c][0];
-        contenders[c].median = samples[c][rounds / 2];
-        contenders[c].low = samples[c][rounds / 4];
-        contenders[c].high = samples[c][(3 * rounds) / 4];
+        summarise(&contenders[c], c, rounds, least);
     }
 }
