@@ -30,7 +30,9 @@ static void run_layer(void *state)
 static void run_product(void *state)
 {
     const struct product *const p = state;
-    p->blas->set_threads(p->threads);
+    if (p->blas->set_threads) {
+        p->blas->set_threads(p->threads);
+    }
     p->blas->sgemm(BLAS_ROW_MAJOR, BLAS_PLAIN, BLAS_TRANSPOSED, p->rows, p->out, p->in, 1, p->input,
                    p->in, p->weight, p->in, 0, p->output, p->out);
 }
@@ -94,6 +96,11 @@ bool bench_linear(struct bench *bench, const char *name, int64_t rows, int64_t o
         const struct result result = {.name = name,
                                       .operations = 2.0 * (double)rows * (double)out * (double)in};
         report_case(bench, &result, contenders, count);
+        for (int b = 0; b < bench->blas_count; b++) {
+            if (bench->blas[b].set_threads) {
+                bench->blas[b].set_threads(1);
+            }
+        }
     } else {
         fprintf(stderr, "attn_bench: %s: out of memory\n", name);
     }

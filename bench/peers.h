@@ -1,5 +1,6 @@
 // bench/peers.h: what else computes the same: a plain matmul-softmax-matmul on a BLAS found at run
-// time. Each BLAS runs on one thread; a peer on several threads gives every thread its own heads.
+// time. A BLAS runs on one thread, unless a case sets more; the plain path on several threads gives
+// every thread its own heads.
 #ifndef ATTN_BENCH_PEERS_H
 #define ATTN_BENCH_PEERS_H
 

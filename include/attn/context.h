@@ -96,7 +96,7 @@ ATTN_API int attn_tier_available(attn_tier tier);
 
 typedef struct attn_context_config {
     size_t struct_size;       // set by attn_context_config_init
-    attn_allocator allocator; // default: malloc, aligned; huge pages for 2 MiB and more
+    attn_allocator allocator; // default: aligned; asks for huge pages from 2 MiB on
     attn_executor executor;   // default: serial; ownership passes to the context on success only
     attn_logger logger;       // default: none
     attn_tier tier;           // default: AUTO; the environment variable ATTN_CPU overrides AUTO

@@ -1,13 +1,12 @@
-#define _DEFAULT_SOURCE // madvise
+#define _DEFAULT_SOURCE // madvise, posix_memalign
 #include "core/allocator.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
-
-#include "core/checked.h"
 
 // The size of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
 static const size_t huge_page = (size_t)2 << 20;
@@ -29,13 +28,11 @@ static void *allocate(void *state, size_t size, size_t alignment)
     (void)state;
     const bool large = size >= huge_page;
     const size_t step = large && alignment < huge_page ? huge_page : alignment;
-    // aligned_alloc wants a multiple of the alignment.
-    size_t rounded;
-    if (!attn_checked_add_size(size, step - 1, &rounded)) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, step, size) != 0) {
         return NULL;
     }
-    void *const memory = aligned_alloc(step, rounded & ~(step - 1));
-    if (memory && large) {
+    if (large) {
         advise_huge_pages(memory, size);
     }
     return memory;

@@ -10,9 +10,11 @@
 // cut.
 
 enum {
-    CACHE_SHARES = 7,    // four of which packed b takes of a second-level cache
-    STRIP_BYTES = 24576, // of a: half of a first-level cache
-    DEPTH_BYTES = 3072,  // of a row of a that takes part in one piece
+    CACHE_PARTS = 7,
+    PANEL_PARTS = 4,                // so many sevenths of a second-level cache hold packed b
+    MOST_PANEL_BYTES = 1536 * 1024, // however large the cache is: several cores may share it
+    STRIP_BYTES = 24576,            // of a: half of a first-level cache
+    DEPTH_BYTES = 3072,             // of a row of a that takes part in one piece
     // A transposed a is packed anew for every group of columns: less depth gives wider groups.
     DEPTH_BYTES_PACKED = 1024,
     // A b that is read where it lies comes from memory once: its panel stays in the first level.
@@ -81,7 +83,7 @@ static int64_t group_of_columns(const struct KERNELS *kernels, const struct attn
     if (block->columns <= 2 * kernels->tile_lanes) {
         return larger(block->columns, 1);
     }
-    const int64_t share = block->cache_bytes / CACHE_SHARES * 4;
+    const int64_t share = smaller(block->cache_bytes / CACHE_PARTS * PANEL_PARTS, MOST_PANEL_BYTES);
     return equal_part(block->columns, larger(share / bytes, kernels->tile_lanes),
                       kernels->tile_lanes);
 }
@@ -157,7 +159,7 @@ static void pack_a(const struct part *p, int64_t row, int64_t rows, int64_t k, i
     }
 }
 
-// Lines [part, part + 1) of `parts` equal lots of `lines` lines.
+// Lot `part` of `lines` lines, cut into `parts` equal lots.
 static struct attn_ahead_rows some_lines(const REAL *first, int64_t length, int64_t step,
                                          int64_t lines, int64_t part, int64_t parts)
 {
@@ -195,7 +197,7 @@ static struct attn_ahead strip_ahead(const struct part *p, int64_t row, int64_t 
         ahead.parts[2] = some_lines(b, columns, block->b_depth, next_depth, row / height, strips);
     }
     const int64_t work = height * columns * depth / p->kernels->vector_lanes;
-    ahead.rate = 1280 * attn_ahead_bytes(&ahead) / larger(work, 1); // a quarter faster than needed
+    ahead.rate = attn_ahead_rate((double)attn_ahead_bytes(&ahead), (double)work);
     return ahead;
 }
 

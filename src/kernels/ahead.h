@@ -27,6 +27,14 @@ struct attn_ahead {
     int64_t rate; // bytes for 1024 vector multiply-adds
 };
 
+// The rate at which `bytes` are done a quarter before `work` vector multiply-adds are.
+static inline int64_t attn_ahead_rate(double bytes, double work)
+{
+    enum { MOST = 1 << 16 };
+    const double rate = 1.25 * 1024 * bytes / (work > 1 ? work : 1);
+    return rate < MOST ? (int64_t)rate : MOST;
+}
+
 static inline int64_t attn_ahead_bytes(const struct attn_ahead *ahead)
 {
     int64_t bytes = 0;
@@ -48,8 +56,7 @@ static inline int64_t attn_ahead_take(struct attn_ahead *ahead, int64_t bytes, c
             part->done += taken;
             if (part->done == part->size) {
                 part->done = 0;
-                part->data += part->step;
-                part->rows--;
+                part->data += --part->rows > 0 ? part->step : 0;
             }
             return taken;
         }

@@ -56,6 +56,8 @@ INLINE vreal rescale_factor(const struct weight_terms *w, vreal old_max)
     return v_exp2(v_select(v_eq(w->max, old_max), v_zero(), t));
 }
 
+// Which zero is the largest of several must not depend on how many keys the call has: the key's place in
+// its group of four decides, as it does for the sum.
 INLINE vreal largest_score(const real *score, int64_t row, int64_t keys)
 {
     vreal m[4];
@@ -70,8 +72,11 @@ INLINE vreal largest_score(const real *score, int64_t row, int64_t keys)
             m[i] = v_max(v_load(score + (k + i) * row), m[i]);
         }
     }
-    for (; k < keys; k++) {
-        m[0] = v_max(v_load(score + k * row), m[0]);
+    UNROLL for (int i = 0; i < 3; i++)
+    {
+        if (k + i < keys) {
+            m[i] = v_max(v_load(score + (k + i) * row), m[i]);
+        }
     }
     return v_max(v_max(m[0], m[1]), v_max(m[2], m[3]));
 }

@@ -54,8 +54,9 @@ INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, in
     }
 }
 
-// What a block asks for meanwhile: `step` bytes on in each of `times`, a line at most. Where rows are
-// short and apart, all at once. With nothing to ask for it is what the block reads anyway.
+// What a block asks for meanwhile: `step` bytes on in each of `times`, a line at most; `work` multiply-adds
+// lie between two of them. Where rows are short and apart, all at once. With nothing to ask for it is what
+// the block reads anyway.
 INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, int64_t *step)
 {
     const char *data = (const char *)t->a;
@@ -64,7 +65,7 @@ INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, i
         return data;
     }
     const int64_t wanted = work * t->ahead->rate / 1024;
-    const int64_t bytes = wanted < times * ATTN_CACHE_LINE ? wanted : times * ATTN_CACHE_LINE;
+    const int64_t bytes = times * (wanted < ATTN_CACHE_LINE ? wanted : ATTN_CACHE_LINE);
     const int64_t taken = attn_ahead_take(t->ahead, bytes, &data);
     *step = (taken + times - 1) / times;
     attn_ahead_ask(t->ahead, bytes - taken);
@@ -120,7 +121,7 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
     // for memory, have a line to ask for in every step.
     const int steps = rows * vectors >= TILE_SHARED_LINE ? 4 : 1;
     int64_t ahead_step;
-    const char *ahead = tile_ahead(t, rows * vectors * depth, depth / steps, &ahead_step);
+    const char *ahead = tile_ahead(t, rows * vectors * steps, depth / steps, &ahead_step);
     int64_t k = 0;
     for (; k + steps <= depth; k += steps) {
         __builtin_prefetch(ahead, 0, 2);

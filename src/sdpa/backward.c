@@ -190,9 +190,9 @@ static void run_owner(void *argument, int64_t index, int32_t worker)
 {
     const struct backward_call *call = argument;
     struct attn_backward_piece piece = owner_piece(call->problem, index);
-    const struct attn_backward_piece next = owner_piece(call->problem, index + 1);
-    piece.of_query = call->problem->grad_query.data != NULL;
-    piece.of_keys = true;
+    struct attn_backward_piece next = owner_piece(call->problem, index + 1);
+    piece.of_query = next.of_query = call->problem->grad_query.data != NULL;
+    piece.of_keys = next.of_keys = true;
     run(call, &piece, index + 1 < call->grid.owners ? &next : NULL, worker);
 }
 

@@ -13,15 +13,20 @@ struct row_range {
     int64_t head, row, row_end;
 };
 
-// Keys [begin, end) of a key head.
-static void ask_for_keys(const struct attn_sdpa_problem *p,
-                         const struct attn_sdpa_sequence *sequence, int64_t head, int64_t begin,
-                         int64_t end, struct attn_ahead *ahead)
+// Keys [begin, end) of the piece's key head, and where their gradients are summed in the outputs.
+static void ask_for_keys(const struct back_worker *worker,
+                         const struct attn_sdpa_sequence *sequence,
+                         const struct attn_backward_piece *piece, int64_t begin, int64_t end)
 {
+    const plan_t *plan = &worker->plan;
+    const struct attn_sdpa_problem *p = plan->problem;
+    struct attn_ahead *const ahead = worker->scratch.ahead;
     const int64_t first = sequence->key_start + begin, count = end - begin;
     const struct attn_sdpa_view *views[] = {&p->key, &p->value, &p->grad_key, &p->grad_value};
     for (int v = 0; v < 4; v++) {
-        ahead->parts[NEXT_KEYS + v] = attn_ahead_of(views[v], sequence->batch, head, first, count,
+        const bool used = v < 2 || (piece->of_keys && stands_in_output(plan, views[v]));
+        ahead->parts[NEXT_KEYS + v] = attn_ahead_of(views[v], sequence->batch, piece->key_head,
+                                                    first, used ? count : 0,
                                                     v % 2 == 0 ? p->head_dim : p->value_dim);
     }
 }
@@ -43,72 +48,69 @@ static void ask_for_rows(const struct back_worker *worker,
     }
 }
 
-// True where keys, values and their gradients, once read, stay in a second-level cache.
-static bool keys_fit(const struct attn_sdpa_problem *p, const struct attn_backward_piece *piece)
+// The columns that a pair of a row and a key is multiplied over, all products together.
+static double columns_of_pair(const struct attn_sdpa_problem *p,
+                              const struct attn_backward_piece *piece)
 {
-    enum { CACHED_BYTES = 1024 * 1024 };
-    return 2 * attn_min(p->keys, piece->key_end - piece->key) * attn_bytes_per_key(p) <=
-           CACHED_BYTES;
+    const int of_head = 1 + piece->of_keys + piece->of_query, of_value = 1 + piece->of_keys;
+    return (double)of_head * (double)p->head_dim + (double)of_value * (double)p->value_dim;
 }
 
-// The vector multiply-adds of the five products of a walk.
-static int64_t work_of(const struct back_worker *worker, int64_t strips)
-{
-    int64_t pairs = 0;
-    for (int64_t s = 0; s < strips; s++) {
-        pairs += worker->strips[s].strip.pairs;
-    }
-    const struct attn_sdpa_problem *p = worker->plan.problem;
-    return pairs * (3 * p->head_dim + 2 * p->value_dim) / worker->plan.kernels->vector_lanes;
-}
-
-// The rows that come after a walk, and whose; of another key head where `other`. None where row_end is
-// row.
+// The rows that come after a walk, and whose piece they are; none where row_end is row.
 struct upcoming {
     struct attn_sdpa_sequence sequence;
-    int64_t key_head;
+    const struct attn_backward_piece *piece;
     struct row_range rows;
-    bool other;
 };
 
-// The walk of `rows` over `keys` keys begins, its strips started.
+// The walk of the piece's `rows` begins, its strips started.
 static void look_ahead(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
-                       const struct row_range *rows, int64_t strips, int64_t keys,
-                       const struct upcoming *next)
+                       const struct attn_backward_piece *piece, const struct row_range *rows,
+                       int64_t strips, const struct upcoming *next)
 {
-    enum { MARGIN = 4 }; // a quarter faster, so as to be done in time
-    const struct attn_sdpa_problem *p = worker->plan.problem;
+    const plan_t *plan = &worker->plan;
+    const struct attn_sdpa_problem *p = plan->problem;
     struct attn_ahead *const ahead = &worker->ahead;
     *ahead = (struct attn_ahead){0};
-    ahead->parts[QUERY_GRADIENTS] = attn_ahead_of(&p->grad_query, sequence->batch, rows->head,
-                                                  sequence->query_start + rows->row,
-                                                  rows->row_end - rows->row, p->head_dim);
+    if (piece->of_query) {
+        ahead->parts[QUERY_GRADIENTS] = attn_ahead_of(&p->grad_query, sequence->batch, rows->head,
+                                                      sequence->query_start + rows->row,
+                                                      rows->row_end - rows->row, p->head_dim);
+    }
     if (next->rows.row < next->rows.row_end) {
         ask_for_rows(worker, &next->sequence, &next->rows, ahead);
     }
-    const int64_t key_bytes = 2 * attn_bytes_per_key(p);
-    const int64_t to_come = (worker->keys_are_near ? 0 : keys) + worker->plan.key_block;
-    const int64_t bytes = attn_ahead_bytes(ahead) + to_come * key_bytes;
-    ahead->rate = 1024 * (bytes + bytes / MARGIN) / attn_max(work_of(worker, strips), 1);
+    int64_t lowest = piece->key_end, highest = piece->key;
+    double pairs = 0;
+    for (int64_t s = 0; s < strips; s++) {
+        const strip_t *strip = &worker->strips[s].strip;
+        lowest = attn_min(lowest, attn_max(strip->lowest, piece->key));
+        highest = attn_max(highest, attn_min(strip->highest, piece->key_end));
+        pairs += REAL_NAME(attn_strip_pairs)(strip);
+    }
+    const int64_t keys = worker->keys_are_near ? 0 : attn_max(highest - lowest, 0);
+    const double to_come = (double)(keys + plan->key_block) * (double)attn_bytes_per_key(p) *
+                           (piece->of_keys ? 2 : 1);
+    const double work = pairs * columns_of_pair(p, piece) / plan->kernels->vector_lanes;
+    ahead->rate = attn_ahead_rate((double)attn_ahead_bytes(ahead) + to_come, work);
 }
 
-// After the block that ends at `block_end` comes another one, as long as it is below `highest`; then
-// those of the next key head.
+// After the piece's block that ends at `block_end` comes another one, as long as it is below `highest`;
+// then those of the next piece.
 static void look_at_next_block(const struct back_worker *worker,
-                               const struct attn_sdpa_sequence *sequence, int64_t key_head,
-                               int64_t block_end, int64_t highest, const struct upcoming *next)
+                               const struct attn_sdpa_sequence *sequence,
+                               const struct attn_backward_piece *piece, int64_t block_end,
+                               int64_t highest, const struct upcoming *next)
 {
-    const struct attn_sdpa_problem *p = worker->plan.problem;
     const int64_t keys = worker->plan.key_block;
     if (block_end < highest) {
         if (!worker->keys_are_near) {
-            ask_for_keys(p, sequence, key_head, block_end, attn_min(block_end + keys, highest),
-                         worker->scratch.ahead);
+            ask_for_keys(worker, sequence, piece, block_end, attn_min(block_end + keys, highest));
         }
-    } else if (next->other && next->rows.row < next->rows.row_end) {
+    } else if (next->piece != piece && next->rows.row < next->rows.row_end) {
         int64_t begin, end;
         attn_sdpa_visible_keys(&next->sequence, next->rows.row, &begin, &end);
-        ask_for_keys(p, &next->sequence, next->key_head, begin,
-                     attn_min(begin + keys, next->sequence.key_len), worker->scratch.ahead);
+        ask_for_keys(worker, &next->sequence, next->piece, begin,
+                     attn_min(begin + keys, next->sequence.key_len));
     }
 }

@@ -97,18 +97,11 @@ static void take_worker(const attn_context *context, const struct attn_sdpa_prob
 
 // ---- start --------------------------------------------------------------------------------------
 
-static int64_t row_offset(const struct attn_sdpa_view *view,
-                          const struct attn_sdpa_sequence *sequence, int64_t head, int64_t row)
-{
-    return sequence->batch * view->stride[0] + head * view->stride[1] +
-           (sequence->query_start + row) * view->stride[2];
-}
-
 // Row statistics are of the plan's own dtype.
 static real stat(const struct attn_sdpa_view *view, const struct attn_sdpa_sequence *sequence,
                  int64_t head, int64_t row)
 {
-    return ((const real *)view->data)[row_offset(view, sequence, head, row)];
+    return ((const real *)view->data)[attn_query_offset(view, sequence, head, row)];
 }
 
 static void load_stats(const struct attn_sdpa_problem *p, const struct attn_sdpa_sequence *sequence,

@@ -66,8 +66,8 @@ void REAL_NAME(attn_backward_run)(const attn_context *context,
         const struct upcoming after = rows_next(&worker, &sequence, piece, &all, &rows, next);
         const int64_t strips = start_rows(&worker, &sequence, &rows, piece->of_deltas);
         sharpen_deltas(&worker, &sequence, piece->key_head, strips);
-        worker.keys_are_near = walk > 0 && keys_fit(problem, piece);
-        look_ahead(&worker, &sequence, &rows, strips, key_end - piece->key, &after);
+        worker.keys_are_near = walk > 0 && key_end - piece->key <= worker.plan.near_keys;
+        look_ahead(&worker, &sequence, piece, &rows, strips, &after);
         walk_keys(&worker, &sequence, piece, strips, &sums, &after);
         for (int64_t s = 0; piece->of_query && s < strips; s++) {
             store_query_rows(&worker, &sequence, &worker.strips[s]);
@@ -89,7 +89,9 @@ static struct row_range piece_rows(const struct attn_sdpa_sequence *sequence,
 {
     struct row_range all = {piece->head, piece->row, attn_min(piece->row_end, sequence->query_len)};
     const int64_t key_end = attn_min(piece->key_end, sequence->key_len);
-    if (piece->of_keys && !piece->of_query && piece->key < key_end) {
+    if (piece->of_keys && !piece->of_query && piece->key >= key_end) {
+        all.row_end = all.row;
+    } else if (piece->of_keys && !piece->of_query) {
         int64_t first, last, unused;
         attn_sdpa_seeing_rows(sequence, piece->key, &first, &unused);
         attn_sdpa_seeing_rows(sequence, key_end - 1, &unused, &last);
@@ -124,13 +126,12 @@ static struct upcoming rows_next(const struct back_worker *worker,
                                  const struct attn_backward_piece *next)
 {
     const plan_t *plan = &worker->plan;
-    struct upcoming after = {*sequence, piece->key_head, rows_after(plan, piece, all, rows), false};
+    struct upcoming after = {*sequence, piece, rows_after(plan, piece, all, rows)};
     if (after.rows.row == after.rows.row_end && next) {
         after.sequence = attn_sdpa_sequence_at(plan->problem, next->sequence);
-        after.key_head = next->key_head;
+        after.piece = next;
         const struct row_range all_next = piece_rows(&after.sequence, next);
         after.rows = rows_after(plan, next, &all_next, NULL);
-        after.other = true;
     }
     return after;
 }
@@ -296,7 +297,7 @@ static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_s
                       struct key_sums *sums, const struct upcoming *next)
 {
     const int64_t key_block = worker->plan.key_block;
-    const bool last = next->other || next->rows.row == next->rows.row_end;
+    const bool last = next->piece != piece || next->rows.row == next->rows.row_end;
     int64_t lowest = sequence->key_len, highest = 0;
     for (int64_t s = 0; s < strips; s++) {
         lowest = attn_min(lowest, worker->strips[s].strip.lowest);
@@ -308,7 +309,7 @@ static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_s
         const int64_t end = attn_min(block + key_block, highest);
         open_keys(worker, end, sums);
         if (worker->scratch.ahead) {
-            look_at_next_block(worker, sequence, piece->key_head, end, highest, next);
+            look_at_next_block(worker, sequence, piece, end, highest, next);
         }
         walk_strips(worker, sequence, piece, strips, block, attn_max(block, lowest), end, sums);
         if (last) {
@@ -401,8 +402,8 @@ static void store_query_rows(const struct back_worker *worker,
     const strip_t *strip = &back->strip;
     const real scale = (real)p->scale;
     store_rows(plan, &worker->scratch, &p->grad_query,
-               row_offset(&p->grad_query, sequence, strip->head[0], strip->row[0]), strip->rows,
-               p->head_dim, back->grad_query, p->head_dim, &scale, 0);
+               attn_query_offset(&p->grad_query, sequence, strip->head[0], strip->row[0]),
+               strip->rows, p->head_dim, back->grad_query, p->head_dim, &scale, 0);
 }
 
 static int64_t key_offset(const struct attn_sdpa_view *view,
@@ -443,6 +444,9 @@ static struct key_sums open_key_sums(const struct back_worker *worker,
 static void open_keys(const struct back_worker *worker, int64_t end, struct key_sums *sums)
 {
     const struct attn_sdpa_problem *p = worker->plan.problem;
+    if (!sums->key && !sums->value) {
+        return;
+    }
     for (; sums->opened < end; sums->opened++) {
         if (sums->key) {
             memset(sums->key + sums->opened * sums->key_row, 0, (size_t)p->head_dim * sizeof(real));

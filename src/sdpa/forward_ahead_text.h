@@ -12,14 +12,13 @@ enum { NEXT_KEYS, NEXT_VALUES, OUTPUTS, NEXT_QUERIES };
 static bool worth_looking_ahead(const struct attn_sdpa_problem *p)
 {
     enum { LEAST_BYTES = 16 * 1024 };
-    return p->keys * attn_bytes_per_key(p) >= LEAST_BYTES;
+    return p->keys > LEAST_BYTES / attn_max(attn_bytes_per_key(p), 1);
 }
 
-// True where the job before has just read the same keys, and a second-level cache still has them.
-static bool keys_are_near(const struct attn_sdpa_problem *p, const struct attn_forward_rows *rows)
+// True where the job before has just read the same keys, and a cache still has them.
+static bool keys_are_near(const plan_t *plan, const struct attn_forward_rows *rows)
 {
-    enum { CACHED_BYTES = 512 * 1024 };
-    return rows->again && p->keys * attn_bytes_per_key(p) <= CACHED_BYTES;
+    return rows->again && plan->problem->keys <= plan->near_keys;
 }
 
 static void ask_for_keys(const struct attn_sdpa_problem *p,
@@ -50,7 +49,7 @@ static void ask_for_first_keys(const plan_t *plan, const struct attn_forward_row
 {
     const struct attn_sdpa_problem *p = plan->problem;
     const struct attn_sdpa_sequence sequence = attn_sdpa_sequence_at(p, rows->sequence);
-    if (keys_are_near(p, rows) || rows->first >= rows->heads * sequence.query_len) {
+    if (keys_are_near(plan, rows) || rows->first >= rows->heads * sequence.query_len) {
         return;
     }
     int64_t begin, end;
@@ -59,23 +58,11 @@ static void ask_for_first_keys(const plan_t *plan, const struct attn_forward_row
                  attn_min(begin + plan->key_block, sequence.key_len), ahead);
 }
 
-// The vector multiply-adds of a job's strips, roughly.
-static int64_t work_of(const plan_t *plan, const strip_t *strips, int64_t count)
-{
-    int64_t pairs = 0;
-    for (int64_t s = 0; s < count; s++) {
-        pairs += strips[s].pairs;
-    }
-    return pairs * (plan->problem->head_dim + plan->problem->value_dim) /
-           plan->kernels->vector_lanes;
-}
-
 // rows: the job that begins, its strips started. next: what will likely come after it, or NULL
 static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                        const struct attn_forward_rows *rows, const struct attn_forward_rows *next,
                        const struct worker *worker, int64_t strips)
 {
-    enum { MARGIN = 4 }; // a quarter faster, so as to be done in time
     const struct attn_sdpa_problem *p = plan->problem;
     struct attn_ahead *const ahead = worker->scratch.ahead;
     if (!ahead) {
@@ -89,11 +76,17 @@ static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequ
             ahead->parts[NEXT_QUERIES] = rows_ahead(&p->query, &following, next, p->head_dim);
         }
     }
-    const int64_t keys = keys_are_near(p, rows) ? 0 : worker->strips[strips - 1].highest;
-    const int64_t bytes = attn_ahead_bytes(ahead) +
-                          (keys + plan->key_block) * attn_bytes_per_key(p);
-    const int64_t work = work_of(plan, worker->strips, strips);
-    ahead->rate = 1024 * (bytes + bytes / MARGIN) / attn_max(work, 1);
+    int64_t lowest = sequence->key_len, highest = 0;
+    double pairs = 0;
+    for (int64_t s = 0; s < strips; s++) {
+        lowest = attn_min(lowest, worker->strips[s].lowest);
+        highest = attn_max(highest, worker->strips[s].highest);
+        pairs += REAL_NAME(attn_strip_pairs)(&worker->strips[s]);
+    }
+    const int64_t keys = keys_are_near(plan, rows) ? 0 : attn_max(highest - lowest, 0);
+    const double to_come = (double)(keys + plan->key_block) * (double)attn_bytes_per_key(p);
+    const double work = pairs * (double)(p->head_dim + p->value_dim) / plan->kernels->vector_lanes;
+    ahead->rate = attn_ahead_rate((double)attn_ahead_bytes(ahead) + to_come, work);
 }
 
 // After `block` comes another one of this job, as long as it is below `highest`; then the next job.
@@ -111,7 +104,7 @@ static void look_at_next_block(const plan_t *plan, const struct attn_sdpa_sequen
         if (next) {
             ask_for_first_keys(plan, next, ahead);
         }
-    } else if (!keys_are_near(p, rows)) {
+    } else if (!keys_are_near(plan, rows)) {
         ask_for_keys(p, sequence, rows->head / p->group, following,
                      attn_min(following + plan->key_block, highest), ahead);
     }

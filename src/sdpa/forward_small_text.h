@@ -19,11 +19,6 @@ static bool is_small(const plan_t *plan)
            adjacent(plan, &p->output, p->value_dim);
 }
 
-static int64_t start_of(const struct attn_sdpa_view *view, int64_t batch, int64_t head, int64_t row)
-{
-    return batch * view->stride[0] + head * view->stride[1] + row * view->stride[2];
-}
-
 static void store_small_stats(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                               int64_t head, int64_t row, int64_t rows, const real *max,
                               const real *sum)
@@ -34,8 +29,7 @@ static void store_small_stats(const plan_t *plan, const struct attn_sdpa_sequenc
     for (int v = 0; v < 2; v++) {
         for (int64_t l = 0; l < rows && views[v]->data; l++) {
             const bool spoilt = sum[l] != sum[l]; // a NaN score leaves the largest alone
-            const int64_t at = sequence->query_start + row + l;
-            ((real *)views[v]->data)[start_of(views[v], sequence->batch, head, at)] =
+            ((real *)views[v]->data)[attn_query_offset(views[v], sequence, head, row + l)] =
                 spoilt ? (real)NAN : values[v][l];
         }
     }
@@ -57,17 +51,15 @@ static void run_small_rows(const plan_t *plan, const struct attn_sdpa_sequence *
         to[l] = (real)(end - first);
     }
     const struct REAL_NAME(attn_small) call = {
-        .query = (const real *)p->query.data +
-                 start_of(&p->query, batch, head, sequence->query_start + row),
+        .query = (const real *)p->query.data + attn_query_offset(&p->query, sequence, head, row),
         .query_row = p->query.stride[2],
         .key = (const real *)p->key.data +
-               start_of(&p->key, batch, key_head, sequence->key_start + first),
+               attn_row_offset(&p->key, batch, key_head, sequence->key_start + first),
         .key_row = p->key.stride[2],
         .value = (const real *)p->value.data +
-                 start_of(&p->value, batch, key_head, sequence->key_start + first),
+                 attn_row_offset(&p->value, batch, key_head, sequence->key_start + first),
         .value_row = p->value.stride[2],
-        .output = (real *)p->output.data +
-                  start_of(&p->output, batch, head, sequence->query_start + row),
+        .output = (real *)p->output.data + attn_query_offset(&p->output, sequence, head, row),
         .output_row = p->output.stride[2],
         .head_dim = p->head_dim,
         .value_dim = p->value_dim,

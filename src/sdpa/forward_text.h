@@ -390,9 +390,8 @@ static void store_stats(const plan_t *plan, const struct attn_sdpa_sequence *seq
     }
     for (int v = 0; v < 3; v++) {
         for (int64_t l = 0; views[v]->data && l < strip->rows; l++) {
-            const int64_t offset = sequence->batch * views[v]->stride[0] +
-                                   strip->head[l] * views[v]->stride[1] +
-                                   (sequence->query_start + strip->row[l]) * views[v]->stride[2];
+            const int64_t offset =
+                attn_query_offset(views[v], sequence, strip->head[l], strip->row[l]);
             store_element(plan, views[v], offset, &values[v][l]);
         }
     }
@@ -410,9 +409,8 @@ static void store_output(const plan_t *plan, const struct attn_sdpa_sequence *se
         while (last < strip->rows && strip->head[last] == strip->head[first]) {
             last++;
         }
-        const int64_t offset = sequence->batch * view->stride[0] +
-                               strip->head[first] * view->stride[1] +
-                               (sequence->query_start + strip->row[first]) * view->stride[2];
+        const int64_t offset =
+            attn_query_offset(view, sequence, strip->head[first], strip->row[first]);
         store_rows(plan, scratch, view, offset, last - first, columns,
                    accumulator + first * columns, columns, factor + first, 1);
     }

@@ -43,6 +43,21 @@ static inline int64_t attn_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+// Where a row of a (batch, head, row, column) view starts.
+static inline int64_t attn_row_offset(const struct attn_sdpa_view *view, int64_t batch,
+                                      int64_t head, int64_t row)
+{
+    return batch * view->stride[0] + head * view->stride[1] + row * view->stride[2];
+}
+
+// The same of a query row of a sequence.
+static inline int64_t attn_query_offset(const struct attn_sdpa_view *view,
+                                        const struct attn_sdpa_sequence *sequence, int64_t head,
+                                        int64_t row)
+{
+    return attn_row_offset(view, sequence->batch, head, sequence->query_start + row);
+}
+
 static inline const void *attn_element_at(const struct attn_sdpa_view *view, int64_t offset)
 {
     return (const char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
@@ -60,14 +75,12 @@ static inline struct attn_ahead_rows attn_ahead_of(const struct attn_sdpa_view *
                                                    int64_t head, int64_t first, int64_t count,
                                                    int64_t columns)
 {
-    if (!view->data || view->stride[3] != 1 || count <= 0) {
+    if (!view->data || view->stride[3] != 1 || count <= 0 || columns <= 0) {
         return (struct attn_ahead_rows){0};
     }
     const int64_t size = (int64_t)attn_dtype_size(view->dtype);
-    const int64_t offset = batch * view->stride[0] + head * view->stride[1] +
-                           first * view->stride[2];
-    const char *const data = (const char *)view->data + offset * size;
-    if (view->stride[2] == columns) {
+    const char *const data = attn_element_at(view, attn_row_offset(view, batch, head, first));
+    if (view->stride[2] == columns || count == 1) {
         return (struct attn_ahead_rows){data, 0, count * columns * size, 0, 1};
     }
     return (struct attn_ahead_rows){data, 0, columns * size, view->stride[2] * size, count};

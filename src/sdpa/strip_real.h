@@ -12,6 +12,8 @@ struct ATTN_NAME(attn_strip_plan) {
     bool adjusts;           // softcap, bias, keep, ALiBi, or scale 0
     bool masks_by_element;  // keep or bias: any pair may be masked
     ATTN_REAL scale;        // what is left of the scale, >= 0
+    int64_t
+        near_keys; // keys and values of so many stay in a second-level cache, with room to spare
 };
 
 // Scratch memory of one worker.
@@ -29,7 +31,6 @@ struct ATTN_NAME(attn_strip_scratch) {
 struct ATTN_NAME(attn_strip) {
     int64_t rows, lanes;     // lanes: rows rounded up to whole vectors
     int64_t lowest, highest; // keys [lowest, highest) are all that any row may see
-    int64_t pairs;           // of a row and a key that it sees
     int64_t segment;         // the open one, -1 where no key was folded in yet
     int64_t segments;        // closed ones
     int64_t head[ATTN_STRIP_LANES], row[ATTN_STRIP_LANES];  // in the problem and in the sequence
@@ -102,6 +103,9 @@ static inline struct ATTN_NAME(attn_rows_view)
     }
     return rows;
 }
+
+// Pairs of a row and a key that it sees, of the keys from lowest to highest.
+double ATTN_NAME(attn_strip_pairs)(const struct ATTN_NAME(attn_strip) * strip);
 
 // A block's part for one strip: keys [begin, end) of [block, block + key_block), not empty.
 struct ATTN_NAME(attn_strip_block) {

@@ -48,6 +48,7 @@ void REAL_NAME(attn_strip_plan_init)(const attn_context *context,
         .adjusts = adjusts,
         .masks_by_element = by_element,
         .scale = scale / query_factor,
+        .near_keys = context->second_level_bytes / 4 / attn_max(attn_bytes_per_key(problem), 1),
     };
 }
 
@@ -119,7 +120,7 @@ rows_view_t REAL_NAME(attn_strip_later_rows)(const plan_t *plan, const struct at
                                              int64_t columns)
 {
     const int64_t row = view->stride[2];
-    const int64_t offset = batch * view->stride[0] + head * view->stride[1] + first * row;
+    const int64_t offset = attn_row_offset(view, batch, head, first);
     const bool rows_are_reals = view->dtype == plan->dtype &&
                                 (view->stride[3] == 1 || columns <= 1);
     return (rows_view_t){
@@ -175,10 +176,9 @@ rows_view_t REAL_NAME(attn_strip_load_rows)(const plan_t *plan, const struct att
 static void start_lanes(const struct attn_sdpa_sequence *sequence, strip_t *strip)
 {
     strip->lowest = sequence->key_len;
-    strip->highest = strip->pairs = 0;
+    strip->highest = 0;
     for (int64_t l = 0; l < strip->rows; l++) {
         attn_sdpa_visible_keys(sequence, strip->row[l], &strip->begin[l], &strip->end[l]);
-        strip->pairs += strip->end[l] - strip->begin[l];
         if (strip->begin[l] < strip->end[l]) {
             strip->lowest = attn_min(strip->lowest, strip->begin[l]);
             strip->highest = attn_max(strip->highest, strip->end[l]);
@@ -256,6 +256,16 @@ void REAL_NAME(attn_strip_start)(const plan_t *plan, const struct attn_sdpa_sequ
     }
 }
 
+double REAL_NAME(attn_strip_pairs)(const strip_t *strip)
+{
+    double pairs = 0;
+    for (int64_t l = 0; l < strip->rows; l++) {
+        const int64_t begin = attn_max(strip->begin[l], strip->lowest);
+        pairs += (double)attn_max(attn_min(strip->end[l], strip->highest) - begin, 0);
+    }
+    return pairs;
+}
+
 // ---- scores -------------------------------------------------------------------------------------
 
 bool REAL_NAME(attn_strip_meets)(const plan_t *plan, const strip_t *strip, int64_t block,
@@ -326,7 +336,7 @@ static void multiply_few(const plan_t *plan, const scratch_t *scratch, const str
         .target = transposed,
         .target_row = keys,
         .ahead = scratch->ahead,
-        .ahead_size = attn_min((int64_t)attn_dtype_size(plan->problem->key.dtype), sizeof(real)),
+        .ahead_size = (int64_t)attn_dtype_size(plan->problem->key.dtype),
     };
     plan->kernels->transpose(&turn, keys, columns);
     const struct REAL_NAME(attn_tile) product = {

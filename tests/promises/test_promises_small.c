@@ -49,6 +49,31 @@ static void draw_options(struct attention *a, uint64_t *random)
     }
 }
 
+// The same memory as (B, T, H, D).
+static void swap_heads_and_rows(attn_tensor *tensor)
+{
+    const int64_t heads = tensor->shape[1], rows = tensor->shape[2], columns = tensor->shape[3];
+    tensor->stride[0] = heads * rows * columns;
+    tensor->stride[1] = columns;
+    tensor->stride[2] = heads * columns;
+}
+
+// Two sequences in one, or other strides; not both, and not in all problems.
+static void draw_layout(struct attention *a, uint64_t *random)
+{
+    const struct attention_shape *s = &a->shape;
+    const int64_t dice = test_random_below(random, 4);
+    if (dice == 0 && s->batch == 1 && a->key_lengths.data == NULL) {
+        const int64_t query = test_random_below(random, s->queries + 1);
+        const int64_t key = test_random_below(random, s->keys + 1);
+        attention_add_starts(a, 3, (int64_t[]){0, query, s->queries}, (int64_t[]){0, key, s->keys});
+    } else if (dice == 1) {
+        swap_heads_and_rows(&a->query);
+        swap_heads_and_rows(&a->key);
+        swap_heads_and_rows(&a->value);
+    }
+}
+
 // NaN, infinities and numbers that overflow, in a quarter of the problems.
 static void spoil(struct attention *a, uint64_t *random)
 {
@@ -99,6 +124,7 @@ static void same_bits_as_the_usual_steps(void **state)
             struct attention_results small, usual;
             attention_begin(&a, draw_shape(&random), random);
             draw_options(&a, &random);
+            draw_layout(&a, &random);
             if (n % 4 == 0) {
                 spoil(&a, &random);
             }
@@ -118,8 +144,46 @@ static void same_bits_as_the_usual_steps(void **state)
     }
 }
 
+// Products that underflow to zeros of both signs: which of them is the largest must not depend on the
+// keys that other rows of the call see.
+static void largest_of_two_zeros(void **state)
+{
+    (void)state;
+    static const double keys[] = {-1e30, -1e-30, 0, -1e10, 1e-30, -1e-20, 0, -1e30, 1e-25, -1e-30};
+    for (int tier = ATTN_TIER_PORTABLE; tier < ATTN_TIER_COUNT; tier++) {
+        if (!attn_tier_available((attn_tier)tier)) {
+            continue;
+        }
+        attn_context *context = test_context_with(1, (attn_tier)tier);
+        struct attention a;
+        struct attention_results small, usual;
+        attention_begin(&a, (struct attention_shape){1, 1, 1, 9, 10, 1, 1, ATTN_F32}, 3);
+        for (int64_t i = 0; i < 9; i++) {
+            test_set(&a.query, 0, 0, i, 0, 1e-30);
+        }
+        for (int64_t j = 0; j < 10; j++) {
+            test_set(&a.key, 0, 0, j, 0, keys[j]);
+        }
+        a.desc.causal = true;
+        for (int64_t offset = -9; offset < 3; offset++) {
+            a.desc.diagonal = ATTN_DIAGONAL_OFFSET;
+            a.desc.diagonal_offset = offset;
+            forward(context, &a, false, &small);
+            forward(context, &a, true, &usual);
+            assert_same_bits("row_max", &small.of[ATTENTION_ROW_MAX], &usual.of[ATTENTION_ROW_MAX]);
+            attention_results_end(&small);
+            attention_results_end(&usual);
+        }
+        attention_end(&a);
+        attn_context_destroy(context);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits_as_the_usual_steps)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_as_the_usual_steps),
+        cmocka_unit_test(largest_of_two_zeros),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
