@@ -30,6 +30,30 @@ struct plan {
 
 static attn_status check(const attn_context *context, const struct attn_product *product,
                          attn_error *error);
+// Rows or columns of the part at `index` of those that `whole` is cut into.
+static int64_t part_size(int64_t whole, int64_t per_part, int64_t index)
+{
+    const int64_t left = whole - index * per_part;
+    return left < per_part ? left : per_part;
+}
+
+// The last part of either side may be smaller than the others, and need more: it is blocked otherwise.
+static size_t scratch_of_parts(const struct plan *plan)
+{
+    size_t most = 0;
+    for (int last = 0; last < 4; last++) {
+        const int64_t row_part = last % 2 ? plan->row_parts - 1 : 0;
+        const int64_t column_part = last / 2 ? plan->column_parts - 1 : 0;
+        struct attn_block part = plan->block;
+        part.rows = part_size(part.rows, plan->rows_per_part, row_part);
+        part.columns = part_size(part.columns, plan->columns_per_part, column_part);
+        const size_t bytes = plan->dtype == ATTN_F32 ? attn_block_scratch_f32(plan->kernels, &part)
+                                                     : attn_block_scratch_f64(plan->kernels, &part);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 static struct plan make_plan(const attn_context *context, const struct attn_product *product);
 static void run_part(void *argument, int64_t index, int32_t worker);
 
@@ -288,12 +312,8 @@ static struct plan make_plan(const attn_context *context, const struct attn_prod
         single ? kernels->f32->tile_rows : kernels->f64->tile_rows,
         single ? kernels->f32->tile_lanes : kernels->f64->tile_lanes);
 
-    struct attn_block part = plan.block;
-    part.rows = plan.rows_per_part < part.rows ? plan.rows_per_part : part.rows;
-    part.columns = plan.columns_per_part < part.columns ? plan.columns_per_part : part.columns;
     if (plan.batch > 0 && plan.row_parts > 0 && plan.column_parts > 0) {
-        plan.scratch = single ? attn_block_scratch_f32(kernels, &part)
-                              : attn_block_scratch_f64(kernels, &part);
+        plan.scratch = scratch_of_parts(&plan);
     }
     return plan;
 }
@@ -326,9 +346,8 @@ static void run_part(void *argument, int64_t index, int32_t worker)
     struct attn_block block = plan->block;
     const int64_t row = row_part * plan->rows_per_part;
     const int64_t column = column_part * plan->columns_per_part;
-    block.rows = block.rows - row < plan->rows_per_part ? block.rows - row : plan->rows_per_part;
-    block.columns = block.columns - column < plan->columns_per_part ? block.columns - column
-                                                                    : plan->columns_per_part;
+    block.rows = part_size(block.rows, plan->rows_per_part, row_part);
+    block.columns = part_size(block.columns, plan->columns_per_part, column_part);
     block.a = advance(block.a, a + row * block.a_row, plan->dtype);
     block.b = advance(block.b, b + column * block.b_column, plan->dtype);
     block.panels = advance(block.panels, column * block.depth, plan->dtype);

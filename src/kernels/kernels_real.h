@@ -64,7 +64,7 @@ struct ATTN_NAME(attn_dropout) {
 };
 
 // score = scale * score; softcap * tanh(score / softcap) where softcap > 0; + bias (-inf gives -inf
-// whatever the score is); + slope * (distance + k).
+// whatever the score is); + slope * (distance + (first_key + k)).
 struct ATTN_NAME(attn_adjust) {
     ATTN_REAL *score;
     int64_t row;
@@ -73,6 +73,7 @@ struct ATTN_NAME(attn_adjust) {
     int64_t bias_row;
     const ATTN_REAL *slope; // per lane, or NULL
     const ATTN_REAL *distance;
+    int64_t first_key;
 };
 
 // One block of the backward: gradients of weights become gradients of scores.

@@ -219,7 +219,7 @@ static void adjust(const adjust_call *t, int64_t keys, int64_t lanes)
                 s = v_select(v_eq(bias, none), none, v_add(s, bias));
             }
             if (t->slope) {
-                s = v_fma(slope, v_add(distance, v_set1((real)k)), s);
+                s = v_fma(slope, v_add(distance, v_set1((real)(t->first_key + k))), s);
             }
             v_store(score, s);
         }

@@ -500,29 +500,54 @@ static void gather_bias(const plan_t *plan, const struct attn_sdpa_sequence *seq
     plan->kernels->transpose(&turn, strip->lanes, keys);
 }
 
+// Distances so large that they are rounded must not depend on where a part begins: they count from
+// multiples of this many keys, which divides every block.
+enum { DISTANCE_KEYS = 32 };
+
+// Keys [begin, end) of a part; slope: per lane, or NULL.
+static void adjust_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                        const scratch_t *scratch, const strip_t *strip, const block_t *part,
+                        const real *slope, int64_t begin, int64_t end)
+{
+    const int64_t skip = (begin - part->origin) * plan->width;
+    const int64_t group = begin / DISTANCE_KEYS * DISTANCE_KEYS;
+    real distance[ATTN_STRIP_LANES] = {0};
+    for (int64_t l = 0; slope && l < strip->rows; l++) {
+        distance[l] = (real)(group - (strip->row[l] + sequence->offset));
+    }
+    const struct REAL_NAME(attn_adjust) call = {
+        .score = scratch->score + skip,
+        .row = plan->width,
+        .scale = plan->scale,
+        .softcap = (real)plan->problem->softcap,
+        .bias = plan->masks_by_element ? scratch->bias + skip : NULL,
+        .bias_row = plan->width,
+        .slope = slope,
+        .distance = distance,
+        .first_key = begin - group,
+    };
+    plan->kernels->adjust(&call, end - begin, strip->lanes);
+}
+
 static void adjust(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                    const scratch_t *scratch, const strip_t *strip, const block_t *part)
 {
     const struct attn_sdpa_problem *p = plan->problem;
-    real slope[ATTN_STRIP_LANES] = {0}, distance[ATTN_STRIP_LANES] = {0};
-    for (int64_t l = 0; p->alibi_slopes.data && l < strip->rows; l++) {
-        slope[l] = (real)attn_sdpa_real(&p->alibi_slopes, strip->head[l]);
-        distance[l] = (real)(part->origin - (strip->row[l] + sequence->offset));
-    }
     if (plan->masks_by_element) {
         gather_bias(plan, sequence, scratch, strip, part);
     }
-    const struct REAL_NAME(attn_adjust) call = {
-        .score = scratch->score,
-        .row = plan->width,
-        .scale = plan->scale,
-        .softcap = (real)p->softcap,
-        .bias = plan->masks_by_element ? scratch->bias : NULL,
-        .bias_row = plan->width,
-        .slope = p->alibi_slopes.data ? slope : NULL,
-        .distance = distance,
-    };
-    plan->kernels->adjust(&call, part->end - part->origin, strip->lanes);
+    if (!p->alibi_slopes.data) {
+        adjust_keys(plan, sequence, scratch, strip, part, NULL, part->origin, part->end);
+        return;
+    }
+    real slope[ATTN_STRIP_LANES] = {0};
+    for (int64_t l = 0; l < strip->rows; l++) {
+        slope[l] = (real)attn_sdpa_real(&p->alibi_slopes, strip->head[l]);
+    }
+    for (int64_t begin = part->origin, end; begin < part->end; begin = end) {
+        end = attn_min(begin / DISTANCE_KEYS * DISTANCE_KEYS + DISTANCE_KEYS, part->end);
+        adjust_keys(plan, sequence, scratch, strip, part, slope, begin, end);
+    }
 }
 
 // ---- dropout ------------------------------------------------------------------------------------

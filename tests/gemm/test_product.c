@@ -185,6 +185,51 @@ static void test_blocking(void **state)
     destroy_contexts(&contexts);
 }
 
+// All jobs on the last worker, whose scratch ends where the workspace does.
+static void run_on_last(void *state, int64_t count, attn_job job, void *argument)
+{
+    const int32_t workers = *(const int32_t *)state;
+    for (int64_t i = 0; i < count; i++) {
+        job(argument, i, workers - 1);
+    }
+}
+
+// Parts at an edge can be too small for an operand to be packed, so that their pieces are deeper than
+// the others' and their panels larger: nothing may be written behind the workspace.
+static void test_scratch_of_parts(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][4] = {
+        {1, 260, 1151, 768}, {1, 1151, 260, 768}, {1, 521, 97, 900}, {1, 263, 800, 760}};
+    int32_t workers = 3;
+    attn_context_config config;
+    attn_context_config_init(&config);
+    config.executor =
+        (attn_executor){.state = &workers, .workers = workers, .parallel_for = run_on_last};
+    attn_context *context = NULL;
+    assert_int_equal(ATTN_OK, attn_context_create(&config, &context, NULL));
+    for (int n = 0; n < 16; n++) {
+        const int64_t *size = sizes[n / 4];
+        attn_tensor a = matrix(ATTN_F32, n % 2 ? TRANSPOSED : ROW_MAJOR, 1, size[1], size[3]);
+        attn_tensor b = matrix(ATTN_F32, n / 2 % 2 ? TRANSPOSED : ROW_MAJOR, 1, size[3], size[2]);
+        attn_tensor c = matrix(ATTN_F32, ROW_MAJOR, 1, size[1], size[2]);
+        const struct attn_product product = {.a = &a, .b = &b, .c = &c};
+        const size_t bytes = attn_product_workspace(context, &product), canary = 1 << 20;
+        unsigned char *const workspace = aligned_alloc(64, (bytes + canary + 63) / 64 * 64);
+        assert_non_null(workspace);
+        memset(workspace + bytes, 0x5a, canary);
+        assert_int_equal(ATTN_OK, attn_product_run(context, &product, workspace, NULL));
+        for (size_t i = 0; i < canary; i++) {
+            assert_int_equal(0x5a, workspace[bytes + i]);
+        }
+        free(workspace);
+        free(a.data);
+        free(b.data);
+        free(c.data);
+    }
+    attn_context_destroy(context);
+}
+
 // A prepared weight gives the bits of an unprepared one, also with leading dims folded into rows.
 static void test_packed(void **state)
 {
@@ -262,9 +307,8 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_blocking),
-        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_layouts),          cmocka_unit_test(test_blocking),
+        cmocka_unit_test(test_scratch_of_parts), cmocka_unit_test(test_packed),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,28 @@ static void queries_in_chunks(void **state)
     attn_context_destroy(context);
 }
 
+// Distances that float32 cannot hold exactly, from a diagonal that is far away.
+static void alibi_far_away(void **state)
+{
+    (void)state;
+    attn_context *context = test_context();
+    const struct suite_problem problem = {.name = "far", .offset = (INT64_C(1) << 25) + 1};
+    struct attention whole;
+    struct attention_results all;
+    attention_begin(&whole, (struct attention_shape){1, 1, 1, 150, 150, 4, 4, ATTN_F32}, 3);
+    attention_add_alibi(&whole);
+    whole.desc.diagonal = ATTN_DIAGONAL_OFFSET;
+    whole.desc.diagonal_offset = problem.offset;
+    whole.desc.window_left = problem.offset - 1; // row i sees keys from i + 1 on
+    run(context, &whole, &all);
+    for (int64_t row = 0; row < 150; row++) {
+        check_chunk(context, &problem, &whole, &all, row, row + 1);
+    }
+    attention_results_end(&all);
+    attention_end(&whole);
+    attn_context_destroy(context);
+}
+
 // The checks above can fail: a key that rows see changes bits,
 // and so does a chunk at a wrong place of the diagonal.
 static void these_checks_can_fail(void **state)
@@ -134,6 +156,7 @@ int main(void)
 
         cmocka_unit_test(alone_or_in_a_batch),
         cmocka_unit_test(queries_in_chunks),
+        cmocka_unit_test(alibi_far_away),
         cmocka_unit_test(these_checks_can_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
