@@ -489,12 +489,14 @@ static wide ulp_of(wide x)
 }
 
 static void check_values(struct check *check, const struct function *f, const real *x,
-                         int64_t count, double *worst)
+                         int64_t count, bool against_portable, double *worst)
 {
     real actual[64], expected[64];
     f->kernel(x, actual, count);
-    f->portable(x, expected, count);
-    compare(check, f->name, actual, expected, count);
+    if (against_portable) {
+        f->portable(x, expected, count);
+        compare(check, f->name, actual, expected, count);
+    }
     for (int64_t i = 0; i < count; i++) {
         const wide right = f->right((wide)x[i]);
         const wide smallest = ATTN_REAL_BITS == 32 ? (wide)0x1p-124 : (wide)0x1p-1020;
@@ -522,21 +524,23 @@ static void check_function(struct check *check, const struct function *f)
             const double near_zero = n % 2 ? ldexp(u, (int)check_between(check, -30, 0)) : u;
             x[i] = (real)(f->low + (f->high - f->low) * near_zero);
         }
-        check_values(check, f, x, check_between(check, 1, 64), &worst);
+        check_values(check, f, x, check_between(check, 1, 64), true, &worst);
     }
 #if ATTN_REAL_BITS == 32
+    // The portable table, which takes most of the time, says the same of a sixteenth of them.
     for (uint64_t bits = 0; check->exhaustive && bits <= UINT32_MAX; bits += 64) {
         for (uint32_t i = 0; i < 64; i++) {
             const uint32_t one = (uint32_t)bits + i;
             memcpy(&x[i], &one, sizeof one);
         }
         const bool out_of_range = f->low >= 0 && x[0] < 0;
-        check_values(check, f, x, out_of_range ? 0 : 64, &worst);
+        check_values(check, f, x, out_of_range ? 0 : 64, bits % 1024 == 0, &worst);
     }
 #endif
     if (check->exhaustive) {
         printf("%s %s float%d: largest error %.3f ULP\n", check->table->name, f->name,
                ATTN_REAL_BITS, worst);
+        fflush(stdout);
     }
 }
 
