@@ -2,6 +2,7 @@
 #include "core/allocator.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #if defined(__linux__)
@@ -29,7 +30,8 @@ static void *allocate(void *state, size_t size, size_t alignment)
     const bool large = size >= huge_page;
     const size_t step = large && alignment < huge_page ? huge_page : alignment;
     void *memory = NULL;
-    if (posix_memalign(&memory, step, size) != 0) {
+    // No object is larger than PTRDIFF_MAX: pointers into it could not be subtracted.
+    if (size > PTRDIFF_MAX || posix_memalign(&memory, step, size) != 0) {
         return NULL;
     }
     if (large) {
