@@ -199,8 +199,7 @@ static void run_on_last(void *state, int64_t count, attn_job job, void *argument
 static void test_scratch_of_parts(void **state)
 {
     (void)state;
-    static const int64_t sizes[][4] = {
-        {1, 260, 1151, 768}, {1, 1151, 260, 768}, {1, 521, 97, 900}, {1, 263, 800, 760}};
+    static const int64_t sizes[][4] = {{1, 521, 97, 900}, {1, 263, 200, 760}, {1, 260, 1151, 768}};
     int32_t workers = 3;
     attn_context_config config;
     attn_context_config_init(&config);
@@ -208,7 +207,7 @@ static void test_scratch_of_parts(void **state)
         (attn_executor){.state = &workers, .workers = workers, .parallel_for = run_on_last};
     attn_context *context = NULL;
     assert_int_equal(ATTN_OK, attn_context_create(&config, &context, NULL));
-    for (int n = 0; n < 16; n++) {
+    for (int n = 0; n < 10; n++) { // two layouts of the last, large one
         const int64_t *size = sizes[n / 4];
         attn_tensor a = matrix(ATTN_F32, n % 2 ? TRANSPOSED : ROW_MAJOR, 1, size[1], size[3]);
         attn_tensor b = matrix(ATTN_F32, n / 2 % 2 ? TRANSPOSED : ROW_MAJOR, 1, size[3], size[2]);
