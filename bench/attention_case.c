@@ -227,6 +227,7 @@ static struct result result_of(const struct attention_shape *s, const struct att
     return (struct result){
         .name = s->name,
         .operations = 4 * scores * (double)s->head_dim,
+        .backward = 2.5 * 4 * scores * (double)s->head_dim, // five products instead of two
         .bytes = s->by_bytes ? 2.0 * (double)attn_tensor_count(&own->key) *
                                    (double)attn_dtype_size(s->cache)
                              : 0,

@@ -24,6 +24,7 @@ struct bench {
 struct result {
     const char *name;      // of the case
     double operations;     // of a forward; 0 where bytes limit
+    double backward;       // operations of a backward
     double bytes;          // that must be read; 0 where operations limit
     double workspace;      // bytes of scratch on one thread
     double softmax_scores; // scores that pass through the softmax; 0: not an attention case

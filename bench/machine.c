@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 #include "timing.h"
 
-enum { FMA_CHAINS = 16, FMA_ROUNDS = 40000 };
+enum { FMA_CHAINS = 16, FMA_ROUNDS = 400000 };
 
 // Independent chains of fused multiply-adds on registers alone; returns operations done.
 #if defined(__x86_64__)

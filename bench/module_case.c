@@ -53,11 +53,15 @@ static bool make_training(const attn_context *context, const attn_tensor *input,
     return made;
 }
 
-// Four projections and the causal attention.
-static double forward_operations(int64_t batch, int64_t tokens)
+// Four projections and the causal attention. A linear layer's backward is two products of its forward's
+// size, attention's is 2.5 of them.
+static struct result result_of(const char *name, int64_t batch, int64_t tokens)
 {
     const double rows = (double)batch * (double)tokens;
-    return 4 * 2 * rows * WIDTH * WIDTH + 4 * rows * (double)tokens * WIDTH / 2;
+    const double linear = 4 * 2 * rows * WIDTH * WIDTH;
+    const double attention = 4 * rows * (double)tokens * WIDTH / 2;
+    return (struct result){
+        .name = name, .operations = linear + attention, .backward = 2 * linear + 2.5 * attention};
 }
 
 bool bench_module(struct bench *bench, const char *name, int64_t batch, int64_t tokens)
@@ -96,10 +100,7 @@ bool bench_module(struct bench *bench, const char *name, int64_t batch, int64_t 
         fine = fine && training[t].status == ATTN_OK;
     }
     if (fine) {
-        // A linear layer's backward is two products of its forward's size, attention's is 2.5 of
-        // them; the report's 3.5 for both together is within 5 % of that.
-        const struct result result = {.name = name,
-                                      .operations = forward_operations(batch, tokens)};
+        const struct result result = result_of(name, batch, tokens);
         report_case(bench, &result, contenders, count);
     } else {
         fprintf(stderr, "attn_bench: %s: out of memory\n", name);
