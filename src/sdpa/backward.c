@@ -13,9 +13,6 @@
 
 enum { PARTS_PER_WORKER = 4, BIAS_ROWS = 2 * ATTN_STRIP_LANES };
 
-// Multiply-adds of one product below which a second thread is not worth its start.
-static const double shared_work = 2e5;
-
 // How a pass is cut; bits do not depend on it.
 struct backward_grid {
     bool whole; // one job per owner
@@ -137,10 +134,7 @@ static struct backward_grid cut(const attn_context *context,
 {
     const int64_t workers = context->executor.workers;
     struct backward_grid grid = {.owners = problem->sequences * problem->key_heads};
-    const double work = (double)problem->batch * (double)problem->query_heads *
-                        (double)problem->queries * (double)problem->keys *
-                        (double)(problem->head_dim + problem->value_dim);
-    grid.whole = grid.owners >= workers || work < shared_work;
+    grid.whole = grid.owners >= workers || attn_sdpa_work(problem) < ATTN_SHARED_WORK;
     const int64_t parts = grid.owners > 0 ? ceil_divide(workers * PARTS_PER_WORKER, grid.owners)
                                           : 1;
     grid.rows = attn_max(ATTN_STRIP_LANES,

@@ -65,10 +65,13 @@ attn_status attn_engine_forward(const attn_context *context,
     struct forward_call call;
     prepare(context, problem, &call);
     call.memory = workspace;
-    if (context->executor.workers == 1) { // all memory is the one worker's, and one job does all
+    const bool alone = context->executor.workers == 1;
+    if (!alone) { // a single worker has all of the memory
+        measure(&call);
+    }
+    if (alone || attn_sdpa_work(problem) < ATTN_SHARED_WORK) {
         attn_parallel_for(context, call.grid.count > 0, run_all_rows, &call);
     } else {
-        measure(&call);
         run_parallel(&call, size);
     }
     write_unseen_rows(context, problem);

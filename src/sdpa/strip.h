@@ -63,6 +63,15 @@ static inline const void *attn_element_at(const struct attn_sdpa_view *view, int
     return (const char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
 }
 
+// Multiply-adds of two products over all pairs, below which a second thread is not worth its start.
+#define ATTN_SHARED_WORK 2e5
+
+static inline double attn_sdpa_work(const struct attn_sdpa_problem *problem)
+{
+    return (double)problem->batch * (double)problem->query_heads * (double)problem->queries *
+           (double)problem->keys * (double)(problem->head_dim + problem->value_dim);
+}
+
 static inline int64_t attn_bytes_per_key(const struct attn_sdpa_problem *problem)
 {
     return problem->head_dim * (int64_t)attn_dtype_size(problem->key.dtype) +
