@@ -8,6 +8,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/job.h"
 #include "sdpa/engine.h"
 #include "sdpa/strip.h"
 
@@ -80,6 +81,16 @@ attn_status attn_engine_backward_workspace(const attn_context *context,
     return ATTN_OK;
 }
 
+// What is small stays on the calling thread.
+static void for_each(struct backward_call *call, int64_t count, attn_job job)
+{
+    if (attn_sdpa_work(call->problem) < ATTN_SHARED_WORK) {
+        attn_run_serially(call->context->executor.workers, count, job, call);
+    } else {
+        attn_parallel_for(call->context, count, job, call);
+    }
+}
+
 attn_status attn_engine_backward(const attn_context *context,
                                  const struct attn_sdpa_problem *problem, void *workspace,
                                  size_t size, attn_error *error)
@@ -98,26 +109,24 @@ attn_status attn_engine_backward(const attn_context *context,
     if (deltas_size(problem, &deltas) && deltas > 0) {
         call.deltas = call.memory + call.worker_bytes * (size_t)context->executor.workers;
         memset(call.deltas, 0, deltas);
-        attn_parallel_for(context, grid->owners * problem->group * grid->row_parts, run_deltas,
-                          &call);
+        for_each(&call, grid->owners * problem->group * grid->row_parts, run_deltas);
     }
     const bool of_keys = problem->grad_key.data || problem->grad_value.data;
     if (grid->whole && (of_keys || problem->grad_query.data)) {
-        attn_parallel_for(context, grid->owners, run_owner, &call);
+        for_each(&call, grid->owners, run_owner);
     }
     if (!grid->whole && problem->grad_query.data) {
-        attn_parallel_for(context, grid->owners * problem->group * grid->row_parts, run_rows,
-                          &call);
+        for_each(&call, grid->owners * problem->group * grid->row_parts, run_rows);
     }
     if (!grid->whole && of_keys) {
-        attn_parallel_for(context, grid->owners * grid->key_parts, run_keys, &call);
+        for_each(&call, grid->owners * grid->key_parts, run_keys);
     }
     if (problem->grad_bias.data) {
         const int64_t *shape = problem->grad_bias_shape;
-        attn_parallel_for(context, shape[0] * shape[1] * grid->bias_parts, run_bias, &call);
+        for_each(&call, shape[0] * shape[1] * grid->bias_parts, run_bias);
     }
     if (problem->grad_sinks.data) {
-        attn_parallel_for(context, problem->query_heads, run_sink, &call);
+        for_each(&call, problem->query_heads, run_sink);
     }
     return ATTN_OK;
 }
