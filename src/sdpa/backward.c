@@ -70,6 +70,11 @@ attn_status attn_engine_backward_workspace(const attn_context *context,
                                            const struct attn_sdpa_problem *problem, size_t *bytes,
                                            attn_error *error)
 {
+    if (attn_max(problem->head_dim, problem->value_dim) > ATTN_MOST_DIM) {
+        return attn_fail(error, ATTN_ERR_OVERFLOW,
+                         "sdpa: head dimensions of %lld and %lld are too large for a workspace",
+                         (long long)problem->head_dim, (long long)problem->value_dim);
+    }
     const int64_t workers = context->executor.workers;
     size_t deltas;
     if (!deltas_size(problem, &deltas) ||

@@ -63,6 +63,10 @@ static inline const void *attn_element_at(const struct attn_sdpa_view *view, int
     return (const char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
 }
 
+// Dimensions up to this, times what else is in a worker's memory, do not overflow. A stride of 0 makes
+// larger ones legal.
+#define ATTN_MOST_DIM (INT64_C(1) << 32)
+
 // Multiply-adds of two products over all pairs, below which a second thread is not worth its start.
 #define ATTN_SHARED_WORK 2e5
 
