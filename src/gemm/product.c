@@ -82,11 +82,7 @@ attn_status attn_product_run(const attn_context *context, const struct attn_prod
                          "matmul: no memory for %zu bytes of scratch", bytes);
     }
     plan.workspace = workspace ? workspace : own;
-    if (jobs == 1) {
-        run_part(&plan, 0, 0);
-    } else {
-        attn_parallel_for(context, jobs, run_part, &plan);
-    }
+    attn_parallel_for(context, jobs, run_part, &plan);
     attn_release(context, own, bytes);
     return ATTN_OK;
 }
