@@ -68,7 +68,7 @@ typedef struct attn_sdpa_desc {
     size_t struct_size; // set by attn_sdpa_desc_init
 
     attn_scale_mode scale_mode; // default INVERSE_SQRT
-    double scale;               // finite; read only with SCALE_GIVEN
+    double scale;               // finite, also times log2(e); read only with SCALE_GIVEN
 
     attn_diagonal diagonal;  // default TOP_LEFT; used by causal, window and ALiBi alike
     int64_t diagonal_offset; // -2^53 .. 2^53

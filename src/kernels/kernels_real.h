@@ -63,8 +63,8 @@ struct ATTN_NAME(attn_dropout) {
     const uint32_t *row_low, *row_high; // row number
 };
 
-// score = scale * score; softcap * tanh(score / softcap) where softcap > 0; + bias (-inf gives -inf
-// whatever the score is); + slope * (distance + (first_key + k)).
+// score = scale * score; softcap * tanh(score / softcap) where softcap > 0; + bias; + slope *
+// (distance + (first_key + k)). A bias of -inf gives -inf, whatever the rest is.
 struct ATTN_NAME(attn_adjust) {
     ATTN_REAL *score;
     int64_t row;

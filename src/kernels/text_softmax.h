@@ -214,14 +214,14 @@ static void adjust(const adjust_call *t, int64_t keys, int64_t lanes)
                 const vreal cap = v_set1(t->softcap);
                 s = v_mul(cap, v_tanh(v_div(s, cap)));
             }
+            const vreal bias = t->bias ? v_load(t->bias + k * t->bias_row + lane) : v_zero();
             if (t->bias) {
-                const vreal bias = v_load(t->bias + k * t->bias_row + lane);
-                s = v_select(v_eq(bias, none), none, v_add(s, bias));
+                s = v_add(s, bias);
             }
             if (t->slope) {
                 s = v_fma(slope, v_add(distance, v_set1((real)(t->first_key + k))), s);
             }
-            v_store(score, s);
+            v_store(score, v_select(v_eq(bias, none), none, s));
         }
     }
 }

@@ -8,8 +8,8 @@
 
 #include "core/context.h"
 #include "core/error.h"
-#include "core/job.h"
 #include "sdpa/engine.h"
+#include "sdpa/shared.h"
 #include "sdpa/strip.h"
 
 enum { PARTS_PER_WORKER = 4, BIAS_ROWS = 2 * ATTN_STRIP_LANES };
@@ -70,11 +70,6 @@ attn_status attn_engine_backward_workspace(const attn_context *context,
                                            const struct attn_sdpa_problem *problem, size_t *bytes,
                                            attn_error *error)
 {
-    if (attn_max(problem->head_dim, problem->value_dim) > ATTN_MOST_DIM) {
-        return attn_fail(error, ATTN_ERR_OVERFLOW,
-                         "sdpa: head dimensions of %lld and %lld are too large for a workspace",
-                         (long long)problem->head_dim, (long long)problem->value_dim);
-    }
     const int64_t workers = context->executor.workers;
     size_t deltas;
     if (!deltas_size(problem, &deltas) ||
@@ -84,16 +79,6 @@ attn_status attn_engine_backward_workspace(const attn_context *context,
                          "sdpa: the workspace of %lld workers is too large", (long long)workers);
     }
     return ATTN_OK;
-}
-
-// What is small stays on the calling thread.
-static void for_each(struct backward_call *call, int64_t count, attn_job job)
-{
-    if (attn_sdpa_work(call->problem) < ATTN_SHARED_WORK) {
-        attn_run_serially(call->context->executor.workers, count, job, call);
-    } else {
-        attn_parallel_for(call->context, count, job, call);
-    }
 }
 
 attn_status attn_engine_backward(const attn_context *context,
@@ -114,24 +99,27 @@ attn_status attn_engine_backward(const attn_context *context,
     if (deltas_size(problem, &deltas) && deltas > 0) {
         call.deltas = call.memory + call.worker_bytes * (size_t)context->executor.workers;
         memset(call.deltas, 0, deltas);
-        for_each(&call, grid->owners * problem->group * grid->row_parts, run_deltas);
+        attn_sdpa_for_each(context, problem, grid->owners * problem->group * grid->row_parts,
+                           run_deltas, &call);
     }
     const bool of_keys = problem->grad_key.data || problem->grad_value.data;
     if (grid->whole && (of_keys || problem->grad_query.data)) {
-        for_each(&call, grid->owners, run_owner);
+        attn_sdpa_for_each(context, problem, grid->owners, run_owner, &call);
     }
     if (!grid->whole && problem->grad_query.data) {
-        for_each(&call, grid->owners * problem->group * grid->row_parts, run_rows);
+        attn_sdpa_for_each(context, problem, grid->owners * problem->group * grid->row_parts,
+                           run_rows, &call);
     }
     if (!grid->whole && of_keys) {
-        for_each(&call, grid->owners * grid->key_parts, run_keys);
+        attn_sdpa_for_each(context, problem, grid->owners * grid->key_parts, run_keys, &call);
     }
     if (problem->grad_bias.data) {
         const int64_t *shape = problem->grad_bias_shape;
-        for_each(&call, shape[0] * shape[1] * grid->bias_parts, run_bias);
+        attn_sdpa_for_each(context, problem, shape[0] * shape[1] * grid->bias_parts, run_bias,
+                           &call);
     }
     if (problem->grad_sinks.data) {
-        for_each(&call, problem->query_heads, run_sink);
+        attn_sdpa_for_each(context, problem, problem->query_heads, run_sink, &call);
     }
     return ATTN_OK;
 }
@@ -148,7 +136,7 @@ static struct backward_grid cut(const attn_context *context,
 {
     const int64_t workers = context->executor.workers;
     struct backward_grid grid = {.owners = problem->sequences * problem->key_heads};
-    grid.whole = grid.owners >= workers || attn_sdpa_work(problem) < ATTN_SHARED_WORK;
+    grid.whole = grid.owners >= workers || !attn_sdpa_is_shared(problem);
     const int64_t parts = grid.owners > 0 ? ceil_divide(workers * PARTS_PER_WORKER, grid.owners)
                                           : 1;
     grid.rows = attn_max(ATTN_STRIP_LANES,

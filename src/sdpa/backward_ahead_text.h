@@ -63,10 +63,10 @@ struct upcoming {
     struct row_range rows;
 };
 
-// The walk of the piece's `rows` begins, its strips started.
+// The walk of the piece's `rows` over `keys` begins, its strips started.
 static void look_ahead(struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                        const struct attn_backward_piece *piece, const struct row_range *rows,
-                       int64_t strips, const struct upcoming *next)
+                       int64_t strips, struct attn_key_range keys, const struct upcoming *next)
 {
     const plan_t *plan = &worker->plan;
     const struct attn_sdpa_problem *p = plan->problem;
@@ -80,16 +80,12 @@ static void look_ahead(struct back_worker *worker, const struct attn_sdpa_sequen
     if (next->rows.row < next->rows.row_end) {
         ask_for_rows(worker, &next->sequence, &next->rows, ahead);
     }
-    int64_t lowest = piece->key_end, highest = piece->key;
     double pairs = 0;
     for (int64_t s = 0; s < strips; s++) {
-        const strip_t *strip = &worker->strips[s].strip;
-        lowest = attn_min(lowest, attn_max(strip->lowest, piece->key));
-        highest = attn_max(highest, attn_min(strip->highest, piece->key_end));
-        pairs += REAL_NAME(attn_strip_pairs)(strip);
+        pairs += REAL_NAME(attn_strip_pairs)(&worker->strips[s].strip, keys);
     }
-    const int64_t keys = worker->keys_are_near ? 0 : attn_max(highest - lowest, 0);
-    const double to_come = (double)(keys + plan->key_block) * (double)attn_bytes_per_key(p) *
+    const int64_t fetched = worker->keys_are_near ? 0 : attn_max(keys.end - keys.begin, 0);
+    const double to_come = (double)(fetched + plan->key_block) * (double)attn_bytes_per_key(p) *
                            (piece->of_keys ? 2 : 1);
     const double work = pairs * columns_of_pair(p, piece) / plan->kernels->vector_lanes;
     ahead->rate = attn_ahead_rate((double)attn_ahead_bytes(ahead) + to_come, work);

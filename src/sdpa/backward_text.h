@@ -31,7 +31,10 @@ static void sharpen_deltas(struct back_worker *worker, const struct attn_sdpa_se
                            int64_t key_head, int64_t strips);
 static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                       const struct attn_backward_piece *piece, int64_t strips,
-                      struct key_sums *sums, const struct upcoming *next);
+                      struct attn_key_range keys, struct key_sums *sums,
+                      const struct upcoming *next);
+static struct attn_key_range keys_of(const struct back_worker *worker,
+                                     const struct attn_backward_piece *piece, int64_t strips);
 static void store_deltas(const struct back_worker *worker,
                          const struct attn_sdpa_sequence *sequence, const struct back_strip *back);
 static void store_query_rows(const struct back_worker *worker,
@@ -67,8 +70,9 @@ void REAL_NAME(attn_backward_run)(const attn_context *context,
         const int64_t strips = start_rows(&worker, &sequence, &rows, piece->of_deltas);
         sharpen_deltas(&worker, &sequence, piece->key_head, strips);
         worker.keys_are_near = walk > 0 && key_end - piece->key <= worker.plan.near_keys;
-        look_ahead(&worker, &sequence, piece, &rows, strips, &after);
-        walk_keys(&worker, &sequence, piece, strips, &sums, &after);
+        const struct attn_key_range keys = keys_of(&worker, piece, strips);
+        look_ahead(&worker, &sequence, piece, &rows, strips, keys, &after);
+        walk_keys(&worker, &sequence, piece, strips, keys, &sums, &after);
         for (int64_t s = 0; piece->of_query && s < strips; s++) {
             store_query_rows(&worker, &sequence, &worker.strips[s]);
         }
@@ -291,27 +295,35 @@ static void walk_strips(const struct back_worker *worker, const struct attn_sdpa
     }
 }
 
+// All of the piece's keys that any of the strips sees; empty as end <= begin.
+static struct attn_key_range keys_of(const struct back_worker *worker,
+                                     const struct attn_backward_piece *piece, int64_t strips)
+{
+    struct attn_key_range keys = {INT64_MAX, 0};
+    for (int64_t s = 0; s < strips; s++) {
+        const strip_t *strip = &worker->strips[s].strip;
+        keys = attn_key_union(keys, (struct attn_key_range){strip->lowest, strip->highest});
+    }
+    return (struct attn_key_range){attn_max(keys.begin, piece->key),
+                                   attn_min(keys.end, piece->key_end)};
+}
+
 // A block's sums are opened before the first walk adds to them, and closed after the last one did.
 static void walk_keys(const struct back_worker *worker, const struct attn_sdpa_sequence *sequence,
                       const struct attn_backward_piece *piece, int64_t strips,
-                      struct key_sums *sums, const struct upcoming *next)
+                      struct attn_key_range keys, struct key_sums *sums,
+                      const struct upcoming *next)
 {
     const int64_t key_block = worker->plan.key_block;
     const bool last = next->piece != piece || next->rows.row == next->rows.row_end;
-    int64_t lowest = sequence->key_len, highest = 0;
-    for (int64_t s = 0; s < strips; s++) {
-        lowest = attn_min(lowest, worker->strips[s].strip.lowest);
-        highest = attn_max(highest, worker->strips[s].strip.highest);
-    }
-    lowest = attn_max(lowest, piece->key);
-    highest = attn_min(highest, piece->key_end);
-    for (int64_t block = lowest / key_block * key_block; block < highest; block += key_block) {
-        const int64_t end = attn_min(block + key_block, highest);
+    int64_t block = keys.begin / key_block * key_block;
+    for (; block < keys.end; block += key_block) {
+        const int64_t end = attn_min(block + key_block, keys.end);
         open_keys(worker, end, sums);
         if (worker->scratch.ahead) {
-            look_at_next_block(worker, sequence, piece, end, highest, next);
+            look_at_next_block(worker, sequence, piece, end, keys.end, next);
         }
-        walk_strips(worker, sequence, piece, strips, block, attn_max(block, lowest), end, sums);
+        walk_strips(worker, sequence, piece, strips, block, attn_max(block, keys.begin), end, sums);
         if (last) {
             close_keys(worker, sequence, piece->key_head, end, sums);
         }
@@ -364,7 +376,7 @@ static void sharpen_strip(const struct back_worker *worker,
     real of_output[ATTN_STRIP_LANES];
     memcpy(of_output, back->delta, sizeof of_output);
     memset(back->delta, 0, sizeof back->delta);
-    walk_keys(&alone, sequence, &piece, 1, &none, &nothing);
+    walk_keys(&alone, sequence, &piece, 1, keys_of(&alone, &piece, 1), &none, &nothing);
     for (int64_t l = 0; l < strip->rows; l++) {
         if (!is_sharp(strip, l)) {
             back->delta[l] = of_output[l];

@@ -10,6 +10,10 @@
 // One past the last integer that float64, and so a distance from the diagonal, holds exactly.
 #define EXACT_LIMIT (INT64_C(1) << 53)
 
+// A stride of 0 makes larger head dimensions legal tensors; times what else is in a worker's memory, these
+// do not overflow.
+#define MOST_DIM (INT64_C(1) << 32)
+
 static attn_status take_operands(struct attn_sdpa_intake *intake, const attn_tensor *query,
                                  const attn_tensor *key, const attn_tensor *value,
                                  struct attn_sdpa_problem *problem);
@@ -125,6 +129,11 @@ static attn_status check_counts(attn_error *error, const attn_tensor *query, con
                          "sdpa: the rows of query %s or key %s are too many to count",
                          attn_shape_text(query).text, attn_shape_text(key).text);
     }
+    if (problem->head_dim > MOST_DIM || problem->value_dim > MOST_DIM) {
+        return attn_fail(
+            error, ATTN_ERR_OVERFLOW, "sdpa: D = %lld and Dv = %lld, expected at most %lld",
+            (long long)problem->head_dim, (long long)problem->value_dim, (long long)MOST_DIM);
+    }
     return ATTN_OK;
 }
 
@@ -137,6 +146,7 @@ static bool finite_in(attn_dtype dtype, double value)
 static attn_status take_scale(attn_error *error, const attn_sdpa_desc *desc,
                               struct attn_sdpa_problem *problem)
 {
+    static const double log2_e = 1.4426950408889634;
     const char *precision = attn_dtype_name(problem->stats);
     switch (desc->scale_mode) {
     case ATTN_SCALE_INVERSE_SQRT:
@@ -146,6 +156,12 @@ static attn_status take_scale(attn_error *error, const attn_sdpa_desc *desc,
         if (!finite_in(problem->stats, desc->scale)) {
             return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
                              "sdpa: scale is %g, expected a value that is finite in %s",
+                             desc->scale, precision);
+        }
+        if (!finite_in(problem->stats, desc->scale * log2_e)) { // weights are powers of 2
+            return attn_fail(error, ATTN_ERR_INVALID_ARGUMENT,
+                             "sdpa: scale is %g, expected a value whose product with log2(e) is "
+                             "finite in %s",
                              desc->scale, precision);
         }
         problem->scale = desc->scale;

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "kernels/kernels.h"
 #include "sdpa/engine.h"
+#include "sdpa/shared.h"
 #include "sdpa/strip.h"
 
 // The plan of the problem's element type.
@@ -39,11 +40,6 @@ attn_status attn_engine_forward_workspace(const attn_context *context,
                                           const struct attn_sdpa_problem *problem, size_t *bytes,
                                           attn_error *error)
 {
-    if (attn_max(problem->head_dim, problem->value_dim) > ATTN_MOST_DIM) {
-        return attn_fail(error, ATTN_ERR_OVERFLOW,
-                         "sdpa: head dimensions of %lld and %lld are too large for a workspace",
-                         (long long)problem->head_dim, (long long)problem->value_dim);
-    }
     struct forward_call call;
     prepare(context, problem, &call);
     measure(&call);
@@ -74,7 +70,7 @@ attn_status attn_engine_forward(const attn_context *context,
     if (!alone) { // a single worker has all of the memory
         measure(&call);
     }
-    if (alone || attn_sdpa_work(problem) < ATTN_SHARED_WORK) {
+    if (alone || !attn_sdpa_is_shared(problem)) {
         attn_parallel_for(context, call.grid.count > 0, run_all_rows, &call);
     } else {
         run_parallel(&call, size);
@@ -244,9 +240,9 @@ static void write_unseen_row(const struct attn_sdpa_problem *problem, int64_t ba
 {
     const double max = problem->sinks.data ? attn_sdpa_real(&problem->sinks, head)
                                            : (double)-INFINITY;
-    const bool has_sink = max > (double)-INFINITY;
+    const double sum = isnan(max) ? max : max > (double)-INFINITY ? 1 : 0;
     const struct attn_sdpa_view *views[3] = {&problem->row_max, &problem->row_sum, &problem->lse};
-    const double values[3] = {max, has_sink ? 1 : 0, max};
+    const double values[3] = {max, sum, max};
     for (int v = 0; v < 3; v++) {
         if (views[v]->data) {
             store(views[v],
@@ -345,11 +341,11 @@ static void write_weights(struct forward_call *call)
     if (p->weights.data) {
         const int64_t shape[4] = {p->batch, p->weight_head_count, p->weight_row_count, p->keys};
         write_zeros(&p->weights, shape);
-        attn_parallel_for(call->context, weight_jobs(p), run_weight_job, call);
+        attn_sdpa_for_each(call->context, p, weight_jobs(p), run_weight_job, call);
     }
     if (p->key_sums.data) {
         const int64_t shape[4] = {p->batch, p->query_heads, p->keys, 1};
         write_zeros(&p->key_sums, shape);
-        attn_parallel_for(call->context, sum_jobs(p), run_sum_job, call);
+        attn_sdpa_for_each(call->context, p, sum_jobs(p), run_sum_job, call);
     }
 }

@@ -58,10 +58,11 @@ static void ask_for_first_keys(const plan_t *plan, const struct attn_forward_row
                  attn_min(begin + plan->key_block, sequence.key_len), ahead);
 }
 
-// rows: the job that begins, its strips started. next: what will likely come after it, or NULL
+// rows: the job that begins, its strips started, over `keys`. next: what will likely come after it, or
+// NULL
 static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                        const struct attn_forward_rows *rows, const struct attn_forward_rows *next,
-                       const struct worker *worker, int64_t strips)
+                       const struct worker *worker, int64_t strips, struct attn_key_range keys)
 {
     const struct attn_sdpa_problem *p = plan->problem;
     struct attn_ahead *const ahead = worker->scratch.ahead;
@@ -76,15 +77,12 @@ static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequ
             ahead->parts[NEXT_QUERIES] = rows_ahead(&p->query, &following, next, p->head_dim);
         }
     }
-    int64_t lowest = sequence->key_len, highest = 0;
     double pairs = 0;
     for (int64_t s = 0; s < strips; s++) {
-        lowest = attn_min(lowest, worker->strips[s].lowest);
-        highest = attn_max(highest, worker->strips[s].highest);
-        pairs += REAL_NAME(attn_strip_pairs)(&worker->strips[s]);
+        pairs += REAL_NAME(attn_strip_pairs)(&worker->strips[s], keys);
     }
-    const int64_t keys = keys_are_near(plan, rows) ? 0 : attn_max(highest - lowest, 0);
-    const double to_come = (double)(keys + plan->key_block) * (double)attn_bytes_per_key(p);
+    const int64_t fetched = keys_are_near(plan, rows) ? 0 : attn_max(keys.end - keys.begin, 0);
+    const double to_come = (double)(fetched + plan->key_block) * (double)attn_bytes_per_key(p);
     const double work = pairs * (double)(p->head_dim + p->value_dim) / plan->kernels->vector_lanes;
     ahead->rate = attn_ahead_rate((double)attn_ahead_bytes(ahead) + to_come, work);
 }

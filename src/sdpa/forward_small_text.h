@@ -1,11 +1,6 @@
 // sdpa/forward_small_text.h: heads so small that one kernel does all of it, for one element type; after
 // the type names of sdpa/forward_text.h.
 
-static bool adjacent(const plan_t *plan, const struct attn_sdpa_view *view, int64_t columns)
-{
-    return view->dtype == plan->dtype && (view->stride[3] == 1 || columns <= 1);
-}
-
 // True where the plain call is asked for (masks of shape only, no results but the output and the row
 // statistics) and nothing is large.
 static bool is_small(const plan_t *plan)
@@ -14,9 +9,10 @@ static bool is_small(const plan_t *plan)
     return p->keys <= ATTN_SMALL_KEYS && p->head_dim <= ATTN_SMALL_DIM &&
            p->value_dim <= ATTN_SMALL_DIM && !plan->adjusts && p->dropout == ATTN_DROPOUT_NONE &&
            !p->sinks.data && !p->lse.data && p->output.data && p->query.data && p->key.data &&
-           p->value.data && adjacent(plan, &p->query, p->head_dim) &&
-           adjacent(plan, &p->key, p->head_dim) && adjacent(plan, &p->value, p->value_dim) &&
-           adjacent(plan, &p->output, p->value_dim);
+           p->value.data && attn_rows_adjacent(&p->query, plan->dtype, p->head_dim) &&
+           attn_rows_adjacent(&p->key, plan->dtype, p->head_dim) &&
+           attn_rows_adjacent(&p->value, plan->dtype, p->value_dim) &&
+           attn_rows_adjacent(&p->output, plan->dtype, p->value_dim);
 }
 
 static void store_small_stats(const plan_t *plan, const struct attn_sdpa_sequence *sequence,

@@ -34,7 +34,8 @@ static int64_t start_strips(const plan_t *plan, const struct attn_forward_rows *
                             int64_t count);
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                       const struct attn_forward_rows *rows, const struct attn_forward_rows *next,
-                      struct worker *worker, int64_t strips);
+                      const struct worker *worker, int64_t strips, struct attn_key_range keys);
+static struct attn_key_range keys_of(const struct worker *worker, int64_t strips);
 static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                          const scratch_t *scratch, strip_t *strip);
 
@@ -78,8 +79,9 @@ static void run_job(const plan_t *plan, const struct attn_forward_rows *rows,
         return;
     }
     const int64_t strips = start_strips(plan, rows, &sequence, worker, count);
-    look_ahead(plan, &sequence, rows, next, worker, strips);
-    walk_keys(plan, &sequence, rows, next, worker, strips);
+    const struct attn_key_range keys = keys_of(worker, strips);
+    look_ahead(plan, &sequence, rows, next, worker, strips, keys);
+    walk_keys(plan, &sequence, rows, next, worker, strips, keys);
     for (int64_t s = 0; s < strips; s++) {
         finish_strip(plan, &sequence, &worker->scratch, &worker->strips[s]);
     }
@@ -337,21 +339,28 @@ static bool load_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
     return plan->kernels->finite(value->data, value->stride, count, p->value_dim);
 }
 
+// All that any of the strips sees; empty as end <= begin.
+static struct attn_key_range keys_of(const struct worker *worker, int64_t strips)
+{
+    struct attn_key_range keys = {worker->strips[0].lowest, worker->strips[0].highest};
+    for (int64_t s = 1; s < strips; s++) {
+        const strip_t *strip = &worker->strips[s];
+        keys = attn_key_union(keys, (struct attn_key_range){strip->lowest, strip->highest});
+    }
+    return keys;
+}
+
 static void walk_keys(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
                       const struct attn_forward_rows *rows, const struct attn_forward_rows *next,
-                      struct worker *worker, int64_t strips)
+                      const struct worker *worker, int64_t strips, struct attn_key_range keys)
 {
     const int64_t key_head = rows->head / plan->problem->group;
     const scratch_t *scratch = &worker->scratch;
-    int64_t lowest = sequence->key_len, highest = 0;
-    for (int64_t s = 0; s < strips; s++) {
-        lowest = attn_min(lowest, worker->strips[s].lowest);
-        highest = attn_max(highest, worker->strips[s].highest);
-    }
-    for (int64_t block = lowest & -plan->key_block; block < highest; block += plan->key_block) {
-        const int64_t begin = attn_max(block, lowest);
-        const int64_t count = attn_min(block + plan->key_block, highest) - begin;
-        look_at_next_block(plan, sequence, rows, next, block, highest, scratch->ahead);
+    int64_t block = keys.begin & -plan->key_block;
+    for (; block < keys.end; block += plan->key_block) {
+        const int64_t begin = attn_max(block, keys.begin);
+        const int64_t count = attn_min(block + plan->key_block, keys.end) - begin;
+        look_at_next_block(plan, sequence, rows, next, block, keys.end, scratch->ahead);
         rows_view_t key, value;
         const bool finite = load_block(plan, sequence, key_head, scratch, worker->strips, strips,
                                        begin, count, &key, &value);

@@ -3,6 +3,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/float_env.h"
 #include "sdpa/engine.h"
 #include "sdpa/problem.h"
 
@@ -11,7 +12,14 @@ typedef attn_status (*workspace_function)(const attn_context *, const struct att
 typedef attn_status (*engine_function)(const attn_context *, const struct attn_sdpa_problem *,
                                        void *, size_t, attn_error *);
 
-static attn_status check_context(const attn_context *context, attn_error *error);
+static attn_status problem_of_forward(const attn_context *context, const attn_sdpa_desc *desc,
+                                      const attn_sdpa_forward_args *args,
+                                      enum attn_sdpa_output_rule rule,
+                                      struct attn_sdpa_problem *problem, attn_error *error);
+static attn_status problem_of_backward(const attn_context *context, const attn_sdpa_desc *desc,
+                                       const attn_sdpa_backward_args *args,
+                                       enum attn_sdpa_output_rule rule,
+                                       struct attn_sdpa_problem *problem, attn_error *error);
 static attn_status run(const attn_context *context, const struct attn_sdpa_problem *problem,
                        workspace_function ask, engine_function compute, void *workspace,
                        size_t size, attn_error *error);
@@ -51,11 +59,8 @@ attn_status attn_sdpa_forward(const attn_context *context, const attn_sdpa_desc 
                               const attn_sdpa_forward_args *args, attn_error *error)
 {
     struct attn_sdpa_problem problem;
-    attn_status status = check_context(context, error);
-    if (status != ATTN_OK) {
-        return status;
-    }
-    status = attn_sdpa_problem_of_forward(desc, args, ATTN_SDPA_OWN_DTYPES, &problem, error);
+    const attn_status status =
+        problem_of_forward(context, desc, args, ATTN_SDPA_OWN_DTYPES, &problem, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -68,11 +73,8 @@ attn_status attn_sdpa_forward_workspace(const attn_context *context, const attn_
                                         attn_error *error)
 {
     struct attn_sdpa_problem problem;
-    attn_status status = check_context(context, error);
-    if (status != ATTN_OK) {
-        return status;
-    }
-    status = attn_sdpa_problem_of_forward(desc, args, ATTN_SDPA_OWN_DTYPES, &problem, error);
+    const attn_status status =
+        problem_of_forward(context, desc, args, ATTN_SDPA_OWN_DTYPES, &problem, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -86,11 +88,8 @@ attn_status attn_sdpa_reference_forward(const attn_context *context, const attn_
                                         const attn_sdpa_forward_args *args, attn_error *error)
 {
     struct attn_sdpa_problem problem;
-    attn_status status = check_context(context, error);
-    if (status != ATTN_OK) {
-        return status;
-    }
-    status = attn_sdpa_problem_of_forward(desc, args, ATTN_SDPA_DTYPES_OR_FLOAT64, &problem, error);
+    const attn_status status =
+        problem_of_forward(context, desc, args, ATTN_SDPA_DTYPES_OR_FLOAT64, &problem, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -103,11 +102,8 @@ attn_status attn_sdpa_backward(const attn_context *context, const attn_sdpa_desc
                                const attn_sdpa_backward_args *args, attn_error *error)
 {
     struct attn_sdpa_problem problem;
-    attn_status status = check_context(context, error);
-    if (status != ATTN_OK) {
-        return status;
-    }
-    status = attn_sdpa_problem_of_backward(desc, args, ATTN_SDPA_OWN_DTYPES, &problem, error);
+    const attn_status status =
+        problem_of_backward(context, desc, args, ATTN_SDPA_OWN_DTYPES, &problem, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -120,11 +116,8 @@ attn_status attn_sdpa_backward_workspace(const attn_context *context, const attn
                                          attn_error *error)
 {
     struct attn_sdpa_problem problem;
-    attn_status status = check_context(context, error);
-    if (status != ATTN_OK) {
-        return status;
-    }
-    status = attn_sdpa_problem_of_backward(desc, args, ATTN_SDPA_OWN_DTYPES, &problem, error);
+    const attn_status status =
+        problem_of_backward(context, desc, args, ATTN_SDPA_OWN_DTYPES, &problem, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -138,12 +131,8 @@ attn_status attn_sdpa_reference_backward(const attn_context *context, const attn
                                          const attn_sdpa_backward_args *args, attn_error *error)
 {
     struct attn_sdpa_problem problem;
-    attn_status status = check_context(context, error);
-    if (status != ATTN_OK) {
-        return status;
-    }
-    status =
-        attn_sdpa_problem_of_backward(desc, args, ATTN_SDPA_DTYPES_OR_FLOAT64, &problem, error);
+    const attn_status status =
+        problem_of_backward(context, desc, args, ATTN_SDPA_DTYPES_OR_FLOAT64, &problem, error);
     if (status != ATTN_OK) {
         return status;
     }
@@ -156,6 +145,47 @@ static attn_status check_context(const attn_context *context, attn_error *error)
 {
     return context != NULL ? ATTN_OK
                            : attn_fail(error, ATTN_ERR_INVALID_ARGUMENT, "sdpa: context is NULL");
+}
+
+// What is derived from the descriptor, the default scale first of all, must not depend on the caller's
+// rounding mode.
+static attn_status problem_of_forward(const attn_context *context, const attn_sdpa_desc *desc,
+                                      const attn_sdpa_forward_args *args,
+                                      enum attn_sdpa_output_rule rule,
+                                      struct attn_sdpa_problem *problem, attn_error *error)
+{
+    attn_status status = check_context(context, error);
+    if (status == ATTN_OK) {
+        const attn_float_env environment = attn_float_env_enter();
+        status = attn_sdpa_problem_of_forward(desc, args, rule, problem, error);
+        attn_float_env_leave(environment);
+    }
+    return status;
+}
+
+static attn_status problem_of_backward(const attn_context *context, const attn_sdpa_desc *desc,
+                                       const attn_sdpa_backward_args *args,
+                                       enum attn_sdpa_output_rule rule,
+                                       struct attn_sdpa_problem *problem, attn_error *error)
+{
+    attn_status status = check_context(context, error);
+    if (status == ATTN_OK) {
+        const attn_float_env environment = attn_float_env_enter();
+        status = attn_sdpa_problem_of_backward(desc, args, rule, problem, error);
+        attn_float_env_leave(environment);
+    }
+    return status;
+}
+
+// Plans, and what is not worth a job, are the calling thread's: in the library's rounding mode as well.
+static attn_status compute_in_mode(const attn_context *context,
+                                   const struct attn_sdpa_problem *problem, engine_function compute,
+                                   void *workspace, size_t size, attn_error *error)
+{
+    const attn_float_env environment = attn_float_env_enter();
+    const attn_status status = compute(context, problem, workspace, size, error);
+    attn_float_env_leave(environment);
+    return status;
 }
 
 // Computes in the caller's workspace, or in one from the context's allocator.
@@ -178,14 +208,14 @@ static attn_status run(const attn_context *context, const struct attn_sdpa_probl
                              "sdpa: workspace %p is not aligned to %d bytes", workspace,
                              (int)ATTN_ALIGNMENT);
         }
-        return compute(context, problem, workspace, size, error);
+        return compute_in_mode(context, problem, compute, workspace, size, error);
     }
     void *own = attn_allocate(context, bytes);
     if (own == NULL && bytes != 0) {
         return attn_fail(error, ATTN_ERR_OUT_OF_MEMORY,
                          "sdpa: no memory for %zu bytes of workspace", bytes);
     }
-    status = compute(context, problem, own, bytes, error);
+    status = compute_in_mode(context, problem, compute, own, bytes, error);
     attn_release(context, own, bytes);
     return status;
 }

@@ -58,8 +58,9 @@ void REAL_NAME(attn_forward_segment)(const plan_t *plan, const struct attn_forwa
     if (strip->lowest < strip->highest) {
         single.worker.scratch.ahead = worth_looking_ahead(plan->problem) ? &single.worker.ahead
                                                                          : NULL;
-        look_ahead(plan, &single.sequence, rows, NULL, &single.worker, 1);
-        walk_keys(plan, &single.sequence, rows, NULL, &single.worker, 1);
+        const struct attn_key_range range = keys_of(&single.worker, 1);
+        look_ahead(plan, &single.sequence, rows, NULL, &single.worker, 1, range);
+        walk_keys(plan, &single.sequence, rows, NULL, &single.worker, 1, range);
         result->seen = 1;
         memcpy(result->max, strip->max, sizeof strip->max);
         memcpy(result->sum, strip->sum, sizeof strip->sum);

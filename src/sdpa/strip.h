@@ -63,23 +63,28 @@ static inline const void *attn_element_at(const struct attn_sdpa_view *view, int
     return (const char *)view->data + offset * (int64_t)attn_dtype_size(view->dtype);
 }
 
-// Dimensions up to this, times what else is in a worker's memory, do not overflow. A stride of 0 makes
-// larger ones legal.
-#define ATTN_MOST_DIM (INT64_C(1) << 32)
-
-// Multiply-adds of two products over all pairs, below which a second thread is not worth its start.
-#define ATTN_SHARED_WORK 2e5
-
-static inline double attn_sdpa_work(const struct attn_sdpa_problem *problem)
+// True where the elements of a row are of the type and follow each other.
+static inline bool attn_rows_adjacent(const struct attn_sdpa_view *view, attn_dtype dtype,
+                                      int64_t columns)
 {
-    return (double)problem->batch * (double)problem->query_heads * (double)problem->queries *
-           (double)problem->keys * (double)(problem->head_dim + problem->value_dim);
+    return view->dtype == dtype && (view->stride[3] == 1 || columns <= 1);
 }
 
 static inline int64_t attn_bytes_per_key(const struct attn_sdpa_problem *problem)
 {
     return problem->head_dim * (int64_t)attn_dtype_size(problem->key.dtype) +
            problem->value_dim * (int64_t)attn_dtype_size(problem->value.dtype);
+}
+
+// Keys [begin, end).
+struct attn_key_range {
+    int64_t begin, end;
+};
+
+// The least range that holds both.
+static inline struct attn_key_range attn_key_union(struct attn_key_range a, struct attn_key_range b)
+{
+    return (struct attn_key_range){attn_min(a.begin, b.begin), attn_max(a.end, b.end)};
 }
 
 // Rows [first, first + count) of a view at (batch, head), to be asked for; none where elements are not

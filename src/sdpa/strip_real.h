@@ -104,8 +104,9 @@ static inline struct ATTN_NAME(attn_rows_view)
     return rows;
 }
 
-// Pairs of a row and a key that it sees, of the keys from lowest to highest.
-double ATTN_NAME(attn_strip_pairs)(const struct ATTN_NAME(attn_strip) * strip);
+// Pairs of a row and a key that it sees among the keys [begin, end).
+double ATTN_NAME(attn_strip_pairs)(const struct ATTN_NAME(attn_strip) * strip,
+                                   struct attn_key_range keys);
 
 // A block's part for one strip: keys [begin, end) of [block, block + key_block), not empty.
 struct ATTN_NAME(attn_strip_block) {

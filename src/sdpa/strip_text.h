@@ -121,10 +121,10 @@ rows_view_t REAL_NAME(attn_strip_later_rows)(const plan_t *plan, const struct at
 {
     const int64_t row = view->stride[2];
     const int64_t offset = attn_row_offset(view, batch, head, first);
-    const bool rows_are_reals = view->dtype == plan->dtype &&
-                                (view->stride[3] == 1 || columns <= 1);
     return (rows_view_t){
-        .data = view->data && rows_are_reals ? attn_element_at(view, offset) : NULL,
+        .data = view->data && attn_rows_adjacent(view, plan->dtype, columns)
+                    ? attn_element_at(view, offset)
+                    : NULL,
         .stride = row,
         .stored = view,
         .offset = offset,
@@ -256,12 +256,12 @@ void REAL_NAME(attn_strip_start)(const plan_t *plan, const struct attn_sdpa_sequ
     }
 }
 
-double REAL_NAME(attn_strip_pairs)(const strip_t *strip)
+double REAL_NAME(attn_strip_pairs)(const strip_t *strip, struct attn_key_range keys)
 {
     double pairs = 0;
     for (int64_t l = 0; l < strip->rows; l++) {
-        const int64_t begin = attn_max(strip->begin[l], strip->lowest);
-        pairs += (double)attn_max(attn_min(strip->end[l], strip->highest) - begin, 0);
+        const int64_t begin = attn_max(strip->begin[l], keys.begin);
+        pairs += (double)attn_max(attn_min(strip->end[l], keys.end) - begin, 0);
     }
     return pairs;
 }

@@ -1,6 +1,7 @@
 // The product against its definition, bit for bit: every tier, layout, start value and cut.
 #include "support/unit.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +230,32 @@ static void test_scratch_of_parts(void **state)
     attn_context_destroy(context);
 }
 
+// One job or several: none sees the caller's rounding mode.
+static void test_rounding_mode(void **state)
+{
+    (void)state;
+    struct contexts contexts = make_contexts();
+    attn_tensor a = matrix(ATTN_F32, ROW_MAJOR, 1, 3, 50),
+                b = matrix(ATTN_F32, ROW_MAJOR, 1, 50, 9);
+    attn_tensor c = matrix(ATTN_F32, ROW_MAJOR, 1, 3, 9);
+    const struct attn_product product = {.a = &a, .b = &b, .c = &c};
+    float expected[27];
+    define(&product);
+    memcpy(expected, c.data, sizeof expected);
+    for (int i = 0; i < contexts.count; i++) {
+        memset(c.data, 0, sizeof expected);
+        assert_int_equal(fesetround(FE_DOWNWARD), 0);
+        const attn_status status = attn_product_run(contexts.context[i], &product, NULL, NULL);
+        assert_int_equal(fesetround(FE_TONEAREST), 0);
+        assert_int_equal(ATTN_OK, status);
+        assert_memory_equal(c.data, expected, sizeof expected);
+    }
+    free(a.data);
+    free(b.data);
+    free(c.data);
+    destroy_contexts(&contexts);
+}
+
 // A prepared weight gives the bits of an unprepared one, also with leading dims folded into rows.
 static void test_packed(void **state)
 {
@@ -307,8 +334,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layouts),          cmocka_unit_test(test_blocking),
-        cmocka_unit_test(test_scratch_of_parts), cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_scratch_of_parts), cmocka_unit_test(test_rounding_mode),
+        cmocka_unit_test(test_packed),           cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 // The same bits for any number of threads and on every tier.
+#include <fenv.h>
+
 #include "suite.h"
 #include "support/unit.h"
 
@@ -50,11 +52,38 @@ static void any_tier(void **state)
     check_contexts(contexts, count);
 }
 
+// The caller's rounding mode: the default scale of 24 dimensions is no power of two.
+static void any_rounding_mode(void **state)
+{
+    (void)state;
+    static const int modes[] = {FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+    attn_context *context = test_context();
+    struct attention a;
+    struct attention_results first, other;
+    attention_begin(&a, (struct attention_shape){1, 2, 1, 40, 300, 24, 24, ATTN_F32}, 7);
+    attention_add_philox(&a, 0.1);
+    run(context, &a, &first);
+    for (int m = 0; m < 3; m++) {
+        attention_results_begin(&other, &a, ATTN_DTYPE_NONE);
+        assert_int_equal(fesetround(modes[m]), 0);
+        attention_forward(context, &a, ATTENTION_PUBLIC, &other);
+        attention_backward(context, &a, ATTENTION_PUBLIC, &other);
+        assert_int_equal(fegetround(), modes[m]);
+        assert_int_equal(fesetround(FE_TONEAREST), 0);
+        assert_attention_same_bits(&other, &first);
+        attention_results_end(&other);
+    }
+    attention_results_end(&first);
+    attention_end(&a);
+    attn_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_thread_count),
         cmocka_unit_test(any_tier),
+        cmocka_unit_test(any_rounding_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

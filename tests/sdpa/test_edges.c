@@ -332,11 +332,56 @@ static void nan_sink(void **state)
     attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &r);
     assert_true(isnan(test_at(&r.of[ATTENTION_OUTPUT], 0, 1, 0, 0)));
     assert_true(isnan(test_at(&r.of[ATTENTION_LSE], 1, 1, 0, 0)));
+    assert_true(isnan(test_at(&r.of[ATTENTION_ROW_SUM], 1, 1, 0, 0)));
     for (int64_t h = 0; h < 4; h++) {
         assert_true(test_at(&r.of[ATTENTION_OUTPUT], 1, h, 0, 0) == 0.0);
     }
     attention_results_end(&r);
     attention_end(&a);
+    attn_context_destroy(context);
+}
+
+// The same beyond the query length.
+static void nan_sink_of_no_row(void **state)
+{
+    (void)state;
+    attn_context *context = test_context();
+    struct attention a;
+    struct attention_results r;
+    attention_begin(&a, small, 51);
+    attention_add_query_lengths(&a, (int64_t[]){6, 2});
+    attention_add_sinks(&a);
+    test_set(&a.sinks, 1, 0, 0, 0, NAN);
+    attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &r);
+    assert_true(isnan(test_at(&r.of[ATTENTION_ROW_MAX], 1, 1, 4, 0)));
+    assert_true(isnan(test_at(&r.of[ATTENTION_ROW_SUM], 1, 1, 4, 0)));
+    assert_true(isnan(test_at(&r.of[ATTENTION_LSE], 1, 1, 4, 0)));
+    assert_true(test_at(&r.of[ATTENTION_OUTPUT], 1, 1, 4, 0) == 0.0);
+    attention_results_end(&r);
+    attention_end(&a);
+    attn_context_destroy(context);
+}
+
+// What keep hides stays hidden, whatever is added to it.
+static void infinite_slope(void **state)
+{
+    (void)state;
+    static const double slopes[] = {INFINITY, -INFINITY, NAN};
+    attn_context *context = test_context();
+    for (int n = 0; n < 3; n++) {
+        struct attention a;
+        struct attention_results r;
+        attention_begin(&a, small, 52);
+        attention_add_keep(&a, (int64_t[]){1, 1, 1, 9}, 0.0);
+        attention_add_alibi(&a);
+        test_set(&a.alibi_slopes, 1, 0, 0, 0, slopes[n]);
+        attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &r);
+        assert_true(test_at(&r.of[ATTENTION_OUTPUT], 0, 1, 3, 0) == 0.0);
+        assert_true(test_at(&r.of[ATTENTION_ROW_SUM], 0, 1, 3, 0) == 0.0);
+        assert_true(test_at(&r.of[ATTENTION_LSE], 0, 1, 3, 0) == -(double)INFINITY);
+        attention_results_end(&r);
+        attention_end(&a);
+    }
     attn_context_destroy(context);
 }
 
@@ -569,6 +614,8 @@ int main(void)
         cmocka_unit_test(dead_rows),
         cmocka_unit_test(infinite_sink),
         cmocka_unit_test(nan_sink),
+        cmocka_unit_test(nan_sink_of_no_row),
+        cmocka_unit_test(infinite_slope),
         cmocka_unit_test(empty_sizes),
         cmocka_unit_test(no_head_dim),
         cmocka_unit_test(logits_to_the_limit),

@@ -119,6 +119,11 @@ static void large_scale(struct call *c)
     set_scale(c, 1e39);
 }
 
+static void scale_near_the_limit(struct call *c)
+{
+    set_scale(c, 3e38);
+}
+
 static void negative_softcap(struct call *c)
 {
     c->desc->softcap = -1.0;
@@ -215,6 +220,9 @@ static void numbers(void **state)
          "sdpa: scale is -inf, expected a value that is finite in float32", BOTH},
         {large_scale, ATTN_ERR_INVALID_ARGUMENT,
          "sdpa: scale is 1e+39, expected a value that is finite in float32", BOTH},
+        {scale_near_the_limit, ATTN_ERR_INVALID_ARGUMENT,
+         "sdpa: scale is 3e+38, expected a value whose product with log2(e) is finite in float32",
+         BOTH},
         {negative_softcap, ATTN_ERR_INVALID_ARGUMENT,
          "sdpa: softcap is -1, expected 0 (none) or a positive value that is finite in float32",
          BOTH},

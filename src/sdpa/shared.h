@@ -1,0 +1,33 @@
+// sdpa/shared.h: which calls are worth a second thread.
+#ifndef ATTN_SDPA_SHARED_H
+#define ATTN_SDPA_SHARED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/context.h"
+#include "core/job.h"
+#include "sdpa/problem.h"
+
+// False where two products over all pairs are so few multiply-adds that a thread's start takes longer.
+static inline bool attn_sdpa_is_shared(const struct attn_sdpa_problem *problem)
+{
+    static const double least = 2e5;
+    return (double)problem->batch * (double)problem->query_heads * (double)problem->queries *
+               (double)problem->keys * (double)(problem->head_dim + problem->value_dim) >=
+           least;
+}
+
+// attn_parallel_for, on the calling thread alone where the problem is not shared.
+static inline void attn_sdpa_for_each(const attn_context *context,
+                                      const struct attn_sdpa_problem *problem, int64_t count,
+                                      attn_job job, void *argument)
+{
+    if (attn_sdpa_is_shared(problem)) {
+        attn_parallel_for(context, count, job, argument);
+    } else {
+        attn_run_serially(context->executor.workers, count, job, argument);
+    }
+}
+
+#endif
