@@ -1,14 +1,8 @@
 // kernels/avx2_convert.c: storage formats with F16C.
-#include <immintrin.h>
-#include <stdint.h>
+#define ATTN_REAL_BITS 32
+#include "kernels/vec_avx2.h"
 
-enum { F16_LANES = 8 };
 #define F16_BY_INSTRUCTION
-
-static inline void f16_load(const uint16_t *source, float *target)
-{
-    _mm256_storeu_ps(target, _mm256_cvtph_ps(_mm_loadu_si128((const void *)source)));
-}
 
 static inline void f16_store(const float *source, uint16_t *target)
 {

@@ -1,14 +1,8 @@
 // kernels/avx512_convert.c: storage formats with AVX-512.
-#include <immintrin.h>
-#include <stdint.h>
+#define ATTN_REAL_BITS 32
+#include "kernels/vec_avx512.h"
 
-enum { F16_LANES = 16 };
 #define F16_BY_INSTRUCTION
-
-static inline void f16_load(const uint16_t *source, float *target)
-{
-    _mm512_storeu_ps(target, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)source)));
-}
 
 static inline void f16_store(const float *source, uint16_t *target)
 {

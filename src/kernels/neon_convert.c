@@ -1,14 +1,8 @@
 // kernels/neon_convert.c: storage formats on AArch64.
-#include <arm_neon.h>
-#include <stdint.h>
+#define ATTN_REAL_BITS 32
+#include "kernels/vec_neon.h"
 
-enum { F16_LANES = 4 };
 #define F16_BY_INSTRUCTION
-
-static inline void f16_load(const uint16_t *source, float *target)
-{
-    vst1q_f32(target, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(source))));
-}
 
 static inline void f16_store(const float *source, uint16_t *target)
 {

@@ -44,14 +44,14 @@ static void f32_to_bf16(const float *source, uint16_t *target, int64_t count)
 static void f16_to_f32(const uint16_t *source, float *target, int64_t count)
 {
     int64_t i = 0;
-    for (; i + F16_LANES <= count; i += F16_LANES) {
-        f16_load(source + i, target + i);
+    for (; i + V_LANES <= count; i += V_LANES) {
+        v_store(target + i, v_load_f16(source + i));
     }
     if (i < count) {
-        uint16_t half[F16_LANES] = {0};
-        float whole[F16_LANES];
+        uint16_t half[V_LANES] = {0};
+        float whole[V_LANES];
         memcpy(half, source + i, (size_t)(count - i) * sizeof *half);
-        f16_load(half, whole);
+        v_store(whole, v_load_f16(half));
         memcpy(target + i, whole, (size_t)(count - i) * sizeof *whole);
     }
 }
@@ -59,12 +59,12 @@ static void f16_to_f32(const uint16_t *source, float *target, int64_t count)
 static void f32_to_f16(const float *source, uint16_t *target, int64_t count)
 {
     int64_t i = 0;
-    for (; i + F16_LANES <= count; i += F16_LANES) {
+    for (; i + V_LANES <= count; i += V_LANES) {
         f16_store(source + i, target + i);
     }
     if (i < count) {
-        uint16_t half[F16_LANES];
-        float whole[F16_LANES] = {0};
+        uint16_t half[V_LANES];
+        float whole[V_LANES] = {0};
         memcpy(whole, source + i, (size_t)(count - i) * sizeof *whole);
         f16_store(whole, half);
         memcpy(target + i, half, (size_t)(count - i) * sizeof *half);

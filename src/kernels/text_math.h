@@ -1,7 +1,7 @@
 // kernels/text_math.h: 2^t, exp, log and tanh in the vector vocabulary.
 //
-// Errors stated here are largest errors in units in the last place of the result, measured by
-// check_kernels (over every float32 argument; over a sample for float64).
+// Largest errors, in units in the last place of the result, as `check_kernels --long` measures them (every
+// float32 argument, a sample for float64): exp 1.26 and 1.13, log 0.83 and 0.73, tanh 1.52 and 1.41.
 #ifndef ATTN_KERNELS_TEXT_MATH_H
 #define ATTN_KERNELS_TEXT_MATH_H
 
