@@ -141,12 +141,12 @@ struct ATTN_NAME(attn_kernels) {
 
     void (*small)(const struct ATTN_NAME(attn_small) * head, int64_t rows, int64_t keys);
 
-    // Per weight: weight * (gradient - delta) * slope, hidden where the weight is; a gradient whose
-    // weight was dropped (kept is 0) counts as 0.
+    // Per weight: weight * (gradient - delta) * slope, hidden where the weight is and never -0 elsewhere;
+    // a gradient whose weight was dropped (kept is 0) counts as 0, or NaN where it is not finite.
     void (*score_gradient)(const struct ATTN_NAME(attn_gradient) * strip, int64_t keys,
                            int64_t lanes);
-    // sums[lane] = fma(weight, gradient, .) over keys ascending, from what it holds; weights that are
-    // hidden or were dropped are left out.
+    // sums[lane] = fma(weight, gradient, .) over keys ascending, from what it holds, with the same
+    // gradients; hidden weights are left out.
     void (*gradient_sums)(const struct ATTN_NAME(attn_gradient) * strip, ATTN_REAL *sums,
                           int64_t keys, int64_t lanes);
     // Capped scores become the softcap's slopes 1 - (capped / cap)^2.

@@ -6,20 +6,27 @@
 
 typedef struct REAL_NAME(attn_gradient) gradient_call;
 
+// A dropped weight's own gradient is 0 times that of what became of it: NaN where that is not finite, as
+// the output is. (A kept weight that is 0 takes the same path, and multiplies either by 0.)
+INLINE vreal weight_gradient_of(const gradient_call *t, int64_t at)
+{
+    const vreal grad = v_load(t->gradient + at);
+    if (!t->kept) {
+        return grad;
+    }
+    return v_select(v_eq(v_load(t->kept + at), v_zero()), v_mul(grad, v_zero()), grad);
+}
+
 // The softmax's gradient: every score of a row gets weight * (gradient of its weight - delta), where
-// delta is the row's sum of weight * gradient of the weight. A dropped weight's own gradient is 0.
+// delta is the row's sum of weight * gradient of the weight. Only a hidden one is -0.
 INLINE vreal score_gradient_of(const gradient_call *t, int64_t at, vreal delta)
 {
     const vreal weight = v_load(t->weight + at);
-    vreal grad = v_load(t->gradient + at);
-    if (t->kept) {
-        grad = v_select(v_eq(v_load(t->kept + at), v_zero()), v_zero(), grad);
-    }
-    grad = v_mul(weight, v_sub(grad, delta));
+    vreal grad = v_mul(weight, v_sub(weight_gradient_of(t, at), delta));
     if (t->slope) {
         grad = v_mul(grad, v_load(t->slope + at));
     }
-    return v_select(v_hidden(weight), weight, grad);
+    return v_select(v_hidden(weight), weight, v_add(grad, v_zero()));
 }
 
 static void score_gradient(const gradient_call *t, int64_t keys, int64_t lanes)
@@ -40,10 +47,7 @@ static void gradient_sums(const gradient_call *t, real *sums, int64_t keys, int6
         for (int64_t k = 0; k < keys; k++) {
             const int64_t at = k * t->row + lane;
             const vreal weight = v_load(t->weight + at);
-            vreal longer = v_fma(weight, v_load(t->gradient + at), sum);
-            if (t->kept) {
-                longer = v_select(v_eq(v_load(t->kept + at), v_zero()), sum, longer);
-            }
+            const vreal longer = v_fma(weight, weight_gradient_of(t, at), sum);
             sum = v_select(v_hidden(weight), sum, longer);
         }
         v_store(sums + lane, sum);
