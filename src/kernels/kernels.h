@@ -37,6 +37,15 @@ typedef enum attn_storage { ATTN_STORED_REAL = 0, ATTN_STORED_F16, ATTN_STORED_B
 // What the kernel `small` takes at most.
 enum { ATTN_SMALL_KEYS = 16, ATTN_SMALL_DIM = 16 };
 
+// target[c*target_row + r] = source[r*source_row + c], elements of 16 bits, whatever they mean
+struct attn_transpose_halves {
+    const uint16_t *source;
+    int64_t source_row;
+    uint16_t *target;
+    int64_t target_row;
+    struct attn_ahead *ahead; // asked for meanwhile, in proportion to the work; or NULL
+};
+
 #define ATTN_REAL float
 #define ATTN_NAME(name) name##_f32
 #include "kernels/kernels_real.h"

@@ -28,10 +28,7 @@ struct ATTN_NAME(attn_transpose) {
     ATTN_REAL factor;
     ATTN_REAL *target;
     int64_t target_row;
-    struct attn_ahead *ahead; // asked for meanwhile; or NULL
-    int64_t ahead_size;       // bytes for each element of source, at most sizeof(ATTN_REAL)
-    const uint16_t *narrow;   // where storage is not REAL: the source
-    attn_storage storage;
+    struct attn_ahead *ahead; // asked for meanwhile, as much as is read; or NULL
 };
 
 // A strip of scores and what is known about its lanes. Sums and maxima have one entry per lane.
@@ -123,6 +120,10 @@ struct ATTN_NAME(attn_kernels) {
     // rows and columns: of source.
     void (*transpose)(const struct ATTN_NAME(attn_transpose) * transpose, int64_t rows,
                       int64_t columns);
+
+    // NULL in float64's tables.
+    void (*transpose_halves)(const struct attn_transpose_halves *transpose, int64_t rows,
+                             int64_t columns);
 
     // Strips: `lanes` is a multiple of vector_lanes.
     // softmax folds a strip into (max, sum): max becomes the larger, score exp(natural - max), factor

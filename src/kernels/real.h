@@ -23,6 +23,10 @@ typedef double real;
 #error "ATTN_REAL_BITS is 32 or 64"
 #endif
 
+// Keeps a pointer that runs through memory in one register. Compilers would work out an address for each
+// step beforehand, have too few registers for them, and fetch them back one by one.
+#define RUNNING(pointer) __asm__("" : "+r"(pointer))
+
 // The texts are written as small functions that take their shape as constant arguments and as loops
 // over those constants; for speed both must disappear. Where speed is not the point, they stay: the
 // code would take minutes to compile.

@@ -16,6 +16,9 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .tile_lanes = 3 * V_LANES,
     .tile = tile,
     .transpose = transpose,
+#if ATTN_REAL_BITS == 32
+    .transpose_halves = transpose_halves,
+#endif
     .softmax = softmax,
     .weights = weights,
     .join = join,

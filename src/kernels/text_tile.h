@@ -14,7 +14,7 @@ typedef struct REAL_NAME(attn_tile) tile_call;
 // Known strides of a let the compiler address its rows by constants.
 enum a_layout { A_ANY, A_ROWS_ADJACENT, A_DEPTH_ADJACENT };
 
-enum { TILE_MOST_ROWS = 16, TILE_MOST_VECTORS = 3 };
+enum { TILE_MOST_ROWS = 16, TILE_MOST_VECTORS = 4 };
 
 // Rows of a that share an address register: one for each of 12 rows would not fit, and what is moved
 // back from a vector register for that costs a slot of a fused multiply-add.
@@ -210,11 +210,15 @@ INLINE void tile_lanes(const tile_call *t, int64_t rows, int64_t lanes, int64_t 
 }
 
 #if ATTN_REAL_BITS == 32
-// b in 16 bits: few rows, so that each vector is converted once or twice.
+// b in 16 bits: few rows, so that each vector is converted once or twice. A single row would wait for its
+// own sums if they were few.
 INLINE void tile_stored(const tile_call *t, int64_t rows, int64_t lanes, int64_t depth,
                         const attn_tile_select select, const attn_storage storage)
 {
     int64_t lane = 0;
+    for (; rows == 1 && lane + 4 * V_LANES <= lanes; lane += 4 * V_LANES) {
+        tile_block(t, 1, 4, 0, 0, lane, depth, A_ROWS_ADJACENT, select, storage);
+    }
     for (; lane + 2 * V_LANES <= lanes; lane += 2 * V_LANES) {
         tile_rows(t, rows, 4, 2, 0, lane, depth, A_ROWS_ADJACENT, select, storage);
     }

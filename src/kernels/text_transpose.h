@@ -2,44 +2,52 @@
 #ifndef ATTN_KERNELS_TEXT_TRANSPOSE_H
 #define ATTN_KERNELS_TEXT_TRANSPOSE_H
 
-#include "kernels/text_stored.h"
+#include <string.h>
+
+#include "kernels/kernels.h"
 
 typedef struct REAL_NAME(attn_transpose) transpose_call;
 
-// One square, of which `rows` x `columns` exist; source_row in bytes.
-INLINE void transpose_square(const char *source, int64_t source_row, int64_t rows, int64_t columns,
-                             vreal factor, real *target, int64_t target_row,
-                             const attn_storage storage)
+// One square, V_COLUMNS columns at a time. ahead: what to ask for in steps of ahead_step bytes, one for
+// each column.
+INLINE void transpose_square(const real *source, int64_t source_row, const bool scaled, real factor,
+                             real *target, int64_t target_row, const char *ahead,
+                             int64_t ahead_step)
 {
-    vreal v[V_LANES];
-    UNROLL for (int r = 0; r < V_LANES; r++)
-    {
-        v[r] = r < rows ? stored_load_part(source + r * source_row, columns, storage) : v_zero();
-    }
-    v_transpose(v);
-    UNROLL for (int c = 0; c < V_LANES; c++)
-    {
-        if (c < columns) {
-            v_store_part(target + c * target_row, v_mul(v[c], factor), rows);
+    for (int c = 0; c < V_LANES; c += V_COLUMNS) {
+        vreal column[V_COLUMNS];
+        v_load_columns(source + c, source_row * (int64_t)sizeof(real), column);
+        UNROLL for (int i = 0; i < V_COLUMNS; i++)
+        {
+            __builtin_prefetch(ahead, 0, 2);
+            v_store(target, scaled ? v_mul(column[i], v_set1(factor)) : column[i]);
+            target += target_row;
+            ahead += ahead_step;
+            RUNNING(target);
+            RUNNING(ahead);
         }
     }
 }
 
-// ahead: what to ask for in steps of ahead_step bytes
-INLINE void transpose_full_square(const char *source, int64_t source_row, vreal factor,
-                                  real *target, int64_t target_row, const char *ahead,
-                                  int64_t ahead_step, const attn_storage storage)
+static void transpose(const transpose_call *t, int64_t rows, int64_t columns);
+
+// One of which `rows` x `columns` exist.
+static void transpose_part(const transpose_call *t, const real *source, int64_t rows,
+                           int64_t columns, real *target)
 {
-    vreal v[V_LANES];
-    UNROLL for (int r = 0; r < V_LANES; r++)
-    {
-        v[r] = stored_load(source + r * source_row, storage);
-        __builtin_prefetch(ahead + r * ahead_step, 0, 2);
+    real square[V_LANES * V_LANES], turned[V_LANES * V_LANES];
+    for (int64_t r = 0; r < V_LANES; r++) {
+        v_store(square + r * V_LANES,
+                r < rows ? v_load_part(source + r * t->source_row, columns) : v_zero());
     }
-    v_transpose(v);
-    UNROLL for (int c = 0; c < V_LANES; c++)
-    {
-        v_store(target + c * target_row, v_mul(v[c], factor));
+    const transpose_call whole = {.source = square,
+                                  .source_row = V_LANES,
+                                  .factor = t->factor,
+                                  .target = turned,
+                                  .target_row = V_LANES};
+    transpose(&whole, V_LANES, V_LANES);
+    for (int64_t c = 0; c < columns; c++) {
+        v_store_part(target + c * t->target_row, v_load(turned + c * V_LANES), rows);
     }
 }
 
@@ -53,44 +61,108 @@ static void transpose_few(const transpose_call *t, int64_t rows, int64_t columns
     }
 }
 
-INLINE void transpose_stored(const transpose_call *t, int64_t rows, int64_t columns,
-                             const attn_storage storage)
+INLINE void transpose_squares(const transpose_call *t, int64_t rows, int64_t columns,
+                              const bool scaled)
 {
-    const vreal factor = v_set1(t->factor);
-    const bool reals = storage == ATTN_STORED_REAL;
-    const char *const source = reals ? (const char *)t->source : (const char *)t->narrow;
-    const int64_t size = stored_size(storage), source_row = t->source_row * size;
     for (int64_t r = 0; r < rows; r += V_LANES) {
         const int64_t some_rows = rows - r < V_LANES ? rows - r : V_LANES;
         for (int64_t c = 0; c < columns; c += V_LANES) {
             const int64_t some_columns = columns - c < V_LANES ? columns - c : V_LANES;
-            const char *const from = source + r * source_row + c * size;
+            const real *from = t->source + r * t->source_row + c;
             real *to = t->target + c * t->target_row + r;
             if (some_rows < V_LANES || some_columns < V_LANES) {
-                transpose_square(from, source_row, some_rows, some_columns, factor, to,
-                                 t->target_row, storage);
+                transpose_part(t, from, some_rows, some_columns, to);
                 continue;
             }
             const char *ahead = (const char *)to; // asks for nothing that would not come anyway
-            const int64_t square = V_LANES * V_LANES * t->ahead_size;
+            const int64_t square = V_LANES * V_LANES * (int64_t)sizeof(real);
             const int64_t bytes = t->ahead ? attn_ahead_take(t->ahead, square, &ahead) : 0;
-            transpose_full_square(from, source_row, factor, to, t->target_row, ahead,
-                                  bytes / V_LANES, storage);
+            transpose_square(from, t->source_row, scaled, t->factor, to, t->target_row, ahead,
+                             bytes / V_LANES);
         }
     }
 }
 
 static void transpose(const transpose_call *t, int64_t rows, int64_t columns)
 {
-    if (t->storage == ATTN_STORED_F16) {
-        transpose_stored(t, rows, columns, ATTN_STORED_F16);
-    } else if (t->storage == ATTN_STORED_BF16) {
-        transpose_stored(t, rows, columns, ATTN_STORED_BF16);
-    } else if (rows * columns <= 2 * V_LANES) {
+    if (rows * columns <= 2 * V_LANES) {
         transpose_few(t, rows, columns);
+    } else if (t->factor == 1) {
+        transpose_squares(t, rows, columns, false);
     } else {
-        transpose_stored(t, rows, columns, ATTN_STORED_REAL);
+        transpose_squares(t, rows, columns, true);
     }
 }
+
+// ---- elements of 16 bits ------------------------------------------------------------------------
+
+#if ATTN_REAL_BITS == 32
+typedef struct attn_transpose_halves halves_call;
+
+enum { HALVES = 2 * V_LANES };
+
+// A square of HALVES. Two neighbours of a row are moved as one element of 32 bits; even rows and odd
+// ones apart, so that interleaving what they hold is all that is left to do.
+INLINE void halves_square(const uint16_t *source, int64_t source_row, uint16_t *target,
+                          int64_t target_row, const char *ahead, int64_t ahead_step)
+{
+    const int64_t two_rows = 2 * source_row * (int64_t)sizeof *source;
+    for (int c = 0; c < V_LANES; c += V_COLUMNS) {
+        vreal even[V_COLUMNS], odd[V_COLUMNS];
+        v_load_columns(source + 2 * c, two_rows, even);
+        v_load_columns(source + source_row + 2 * c, two_rows, odd);
+        UNROLL for (int i = 0; i < V_COLUMNS; i++)
+        {
+            __builtin_prefetch(ahead, 0, 2);
+            __builtin_prefetch(ahead + ahead_step, 0, 2);
+            v_store_halves(target, target + target_row, even[i], odd[i]);
+            target += 2 * target_row;
+            ahead += 2 * ahead_step;
+            RUNNING(target);
+            RUNNING(ahead);
+        }
+    }
+}
+
+// What a square asks for: it is as much work as a multiply-add for each of its 2 HALVES vectors of reals.
+INLINE int64_t halves_bytes(const struct attn_ahead *ahead)
+{
+    const int64_t most = HALVES * ATTN_CACHE_LINE, wanted = 2 * HALVES * ahead->rate / 1024;
+    return wanted < most ? wanted : most;
+}
+
+static void halves_part(const halves_call *t, const uint16_t *source, int64_t rows, int64_t columns,
+                        uint16_t *target)
+{
+    uint16_t square[HALVES * HALVES] = {0}, turned[HALVES * HALVES];
+    for (int64_t r = 0; r < rows; r++) {
+        memcpy(square + r * HALVES, source + r * t->source_row, (size_t)columns * sizeof *square);
+    }
+    halves_square(square, HALVES, turned, HALVES, (const char *)target, 0);
+    for (int64_t c = 0; c < columns; c++) {
+        memcpy(target + c * t->target_row, turned + c * HALVES, (size_t)rows * sizeof *turned);
+    }
+}
+
+static void transpose_halves(const halves_call *t, int64_t rows, int64_t columns)
+{
+    for (int64_t r = 0; r < rows; r += HALVES) {
+        const int64_t some_rows = rows - r < HALVES ? rows - r : HALVES;
+        for (int64_t c = 0; c < columns; c += HALVES) {
+            const int64_t some_columns = columns - c < HALVES ? columns - c : HALVES;
+            const uint16_t *from = t->source + r * t->source_row + c;
+            uint16_t *to = t->target + c * t->target_row + r;
+            if (some_rows < HALVES || some_columns < HALVES) {
+                halves_part(t, from, some_rows, some_columns, to);
+                continue;
+            }
+            const char *ahead = (const char *)to;
+            const int64_t bytes =
+                t->ahead ? attn_ahead_take(t->ahead, halves_bytes(t->ahead), &ahead) : 0;
+            halves_square(from, t->source_row, to, t->target_row, ahead, bytes / HALVES);
+        }
+    }
+}
+#endif
 
 #endif

@@ -12,7 +12,7 @@
 enum { TILE_ROWS_1 = 8, TILE_ROWS_2 = 6, TILE_ROWS_3 = 4 };
 
 #if ATTN_REAL_BITS == 32
-enum { V_LANES = 8 };
+enum { V_LANES = 8, V_COLUMNS = 8 };
 typedef __m256 vreal;
 typedef __m256 vmask;
 #define V_OP(name) _mm256_##name##_ps
@@ -32,7 +32,7 @@ typedef int lane_int;
 #define V_EXPONENT_MAGIC_BITS 0x4b000000
 #define V_ONE_BITS 0x3f800000
 #else
-enum { V_LANES = 4 };
+enum { V_LANES = 4, V_COLUMNS = 4 };
 typedef __m256d vreal;
 typedef __m256d vmask;
 #define V_OP(name) _mm256_##name##_pd
@@ -212,41 +212,62 @@ static inline vreal v_log2_split(vreal x, vreal *whole)
     return V_FROM_BITS(_mm256_or_si256(fraction_bits, V_SET1_BITS(V_ONE_BITS)));
 }
 
+// Halves of 128 bits are put together by loads.
 #if ATTN_REAL_BITS == 32
-static inline void v_transpose(vreal row[8])
+static inline void v_load_columns(const void *source, int64_t row, vreal column[8])
 {
-    vreal pair[8], quad[8];
-    UNROLL for (int i = 0; i < 8; i += 2)
+    const char *at = source;
+    vreal part[2][4], pair[4];
+    UNROLL for (int r = 0; r < 4; r++)
     {
-        pair[i] = _mm256_unpacklo_ps(row[i], row[i + 1]);
-        pair[i + 1] = _mm256_unpackhi_ps(row[i], row[i + 1]);
+        UNROLL for (int q = 0; q < 2; q++)
+        {
+            const __m256 low = _mm256_castps128_ps256(_mm_loadu_ps((const void *)(at + 16 * q)));
+            const __m128 high = _mm_loadu_ps((const void *)(at + 4 * row + 16 * q));
+            part[q][r] = _mm256_insertf128_ps(low, high, 1);
+        }
+        at += row;
+        RUNNING(at);
     }
-    UNROLL for (int i = 0; i < 8; i += 4)
+    UNROLL for (int q = 0; q < 2; q++)
     {
-        quad[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
-        quad[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xee);
-        quad[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
-        quad[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
-    }
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        row[i] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x20);
-        row[i + 4] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31);
+        pair[0] = _mm256_unpacklo_ps(part[q][0], part[q][1]);
+        pair[1] = _mm256_unpackhi_ps(part[q][0], part[q][1]);
+        pair[2] = _mm256_unpacklo_ps(part[q][2], part[q][3]);
+        pair[3] = _mm256_unpackhi_ps(part[q][2], part[q][3]);
+        column[4 * q] = _mm256_shuffle_ps(pair[0], pair[2], 0x44);
+        column[4 * q + 1] = _mm256_shuffle_ps(pair[0], pair[2], 0xee);
+        column[4 * q + 2] = _mm256_shuffle_ps(pair[1], pair[3], 0x44);
+        column[4 * q + 3] = _mm256_shuffle_ps(pair[1], pair[3], 0xee);
     }
 }
-#else
-static inline void v_transpose(vreal row[4])
+
+static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
 {
-    vreal pair[4];
-    UNROLL for (int i = 0; i < 4; i += 2)
+    const __m256i low = _mm256_slli_epi32(V_BITS(b), 16), high = _mm256_srli_epi32(V_BITS(a), 16);
+    _mm256_storeu_si256((void *)first, _mm256_blend_epi16(V_BITS(a), low, 0xaa));
+    _mm256_storeu_si256((void *)second, _mm256_blend_epi16(high, V_BITS(b), 0xaa));
+}
+#else
+static inline void v_load_columns(const void *source, int64_t row, vreal column[4])
+{
+    const char *at = source;
+    vreal part[2][2];
+    UNROLL for (int r = 0; r < 2; r++)
     {
-        pair[i] = _mm256_unpacklo_pd(row[i], row[i + 1]);
-        pair[i + 1] = _mm256_unpackhi_pd(row[i], row[i + 1]);
+        UNROLL for (int q = 0; q < 2; q++)
+        {
+            const __m256d low = _mm256_castpd128_pd256(_mm_loadu_pd((const void *)(at + 16 * q)));
+            const __m128d high = _mm_loadu_pd((const void *)(at + 2 * row + 16 * q));
+            part[q][r] = _mm256_insertf128_pd(low, high, 1);
+        }
+        at += row;
+        RUNNING(at);
     }
-    UNROLL for (int i = 0; i < 2; i++)
+    UNROLL for (int q = 0; q < 2; q++)
     {
-        row[i] = _mm256_permute2f128_pd(pair[i], pair[i + 2], 0x20);
-        row[i + 2] = _mm256_permute2f128_pd(pair[i], pair[i + 2], 0x31);
+        column[2 * q] = _mm256_unpacklo_pd(part[q][0], part[q][1]);
+        column[2 * q + 1] = _mm256_unpackhi_pd(part[q][0], part[q][1]);
     }
 }
 #endif

@@ -13,7 +13,7 @@
 enum { TILE_ROWS_1 = 16, TILE_ROWS_2 = 12, TILE_ROWS_3 = 8 };
 
 #if ATTN_REAL_BITS == 32
-enum { V_LANES = 16 };
+enum { V_LANES = 16, V_COLUMNS = 8 };
 typedef __m512 vreal;
 typedef __mmask16 vmask;
 #define V_OP(name) _mm512_##name##_ps
@@ -23,7 +23,7 @@ typedef __mmask16 vmask;
 #define V_HIDDEN _mm512_set1_epi32(INT32_MIN)
 #define V_CMPEQ_BITS _mm512_cmpeq_epi32_mask
 #else
-enum { V_LANES = 8 };
+enum { V_LANES = 8, V_COLUMNS = 4 };
 typedef __m512d vreal;
 typedef __mmask8 vmask;
 #define V_OP(name) _mm512_##name##_pd
@@ -183,56 +183,85 @@ static inline vreal v_log2_split(vreal x, vreal *whole)
     return V_OP(getmant)(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero);
 }
 
-// Within each 128-bit quarter first, then the quarters themselves.
+// Quarters of 128 bits are put together by loads, which broadcast under a mask: of the shuffles, which
+// share one port, only those within quarters are left.
 #if ATTN_REAL_BITS == 32
-static inline void v_transpose(vreal row[16])
+static inline __m128 load_quarter(const char *at)
 {
-    vreal pair[16], quad[16];
-    UNROLL for (int i = 0; i < 16; i += 2)
+    return _mm_loadu_ps((const void *)at);
+}
+
+static inline void v_load_columns(const void *source, int64_t row, vreal column[8])
+{
+    const char *at = source, *later = at + 8 * row;
+    vreal part[2][4], pair[4];
+    UNROLL for (int r = 0; r < 4; r++)
     {
-        pair[i] = _mm512_unpacklo_ps(row[i], row[i + 1]);
-        pair[i + 1] = _mm512_unpackhi_ps(row[i], row[i + 1]);
+        UNROLL for (int q = 0; q < 2; q++)
+        {
+            vreal x = _mm512_broadcast_f32x4(load_quarter(at + 16 * q));
+            x = _mm512_mask_broadcast_f32x4(x, 0x00f0, load_quarter(at + 4 * row + 16 * q));
+            x = _mm512_mask_broadcast_f32x4(x, 0x0f00, load_quarter(later + 16 * q));
+            x = _mm512_mask_broadcast_f32x4(x, 0xf000, load_quarter(later + 4 * row + 16 * q));
+            part[q][r] = x;
+        }
+        at += row;
+        later += row;
+        RUNNING(at);
+        RUNNING(later);
     }
-    UNROLL for (int i = 0; i < 16; i += 4)
+    UNROLL for (int q = 0; q < 2; q++)
     {
-        quad[i] = _mm512_shuffle_ps(pair[i], pair[i + 2], 0x44);
-        quad[i + 1] = _mm512_shuffle_ps(pair[i], pair[i + 2], 0xee);
-        quad[i + 2] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
-        quad[i + 3] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
+        pair[0] = _mm512_unpacklo_ps(part[q][0], part[q][1]);
+        pair[1] = _mm512_unpackhi_ps(part[q][0], part[q][1]);
+        pair[2] = _mm512_unpacklo_ps(part[q][2], part[q][3]);
+        pair[3] = _mm512_unpackhi_ps(part[q][2], part[q][3]);
+        column[4 * q] = _mm512_shuffle_ps(pair[0], pair[2], 0x44);
+        column[4 * q + 1] = _mm512_shuffle_ps(pair[0], pair[2], 0xee);
+        column[4 * q + 2] = _mm512_shuffle_ps(pair[1], pair[3], 0x44);
+        column[4 * q + 3] = _mm512_shuffle_ps(pair[1], pair[3], 0xee);
     }
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        const vreal even_low = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0x88);
-        const vreal even_high = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0x88);
-        const vreal odd_low = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0xdd);
-        const vreal odd_high = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0xdd);
-        row[i] = _mm512_shuffle_f32x4(even_low, even_high, 0x88);
-        row[i + 4] = _mm512_shuffle_f32x4(odd_low, odd_high, 0x88);
-        row[i + 8] = _mm512_shuffle_f32x4(even_low, even_high, 0xdd);
-        row[i + 12] = _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd);
-    }
+}
+
+static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+{
+    const __mmask32 odd = 0xaaaaaaaa;
+    const __m512i low = _mm512_slli_epi32(V_BITS(b), 16), high = _mm512_srli_epi32(V_BITS(a), 16);
+    _mm512_storeu_si512(first, _mm512_mask_blend_epi16(odd, V_BITS(a), low));
+    _mm512_storeu_si512(second, _mm512_mask_blend_epi16(odd, high, V_BITS(b)));
 }
 #else
-static inline void v_transpose(vreal row[8])
+static inline __m128d load_quarter(const char *at)
 {
-    vreal pair[8];
-    UNROLL for (int i = 0; i < 8; i += 2)
+    return _mm_loadu_pd((const void *)at);
+}
+
+static inline void v_load_columns(const void *source, int64_t row, vreal column[4])
+{
+    const char *at = source, *later = at + 4 * row;
+    vreal part[2][2];
+    UNROLL for (int r = 0; r < 2; r++)
     {
-        pair[i] = _mm512_unpacklo_pd(row[i], row[i + 1]);
-        pair[i + 1] = _mm512_unpackhi_pd(row[i], row[i + 1]);
+        UNROLL for (int q = 0; q < 2; q++)
+        {
+            vreal x = _mm512_broadcast_f64x2(load_quarter(at + 16 * q));
+            x = _mm512_mask_broadcast_f64x2(x, 0x0c, load_quarter(at + 2 * row + 16 * q));
+            x = _mm512_mask_broadcast_f64x2(x, 0x30, load_quarter(later + 16 * q));
+            x = _mm512_mask_broadcast_f64x2(x, 0xc0, load_quarter(later + 2 * row + 16 * q));
+            part[q][r] = x;
+        }
+        at += row;
+        later += row;
+        RUNNING(at);
+        RUNNING(later);
     }
-    UNROLL for (int i = 0; i < 2; i++)
+    UNROLL for (int q = 0; q < 2; q++)
     {
-        const vreal even_low = _mm512_shuffle_f64x2(pair[i], pair[i + 2], 0x88);
-        const vreal even_high = _mm512_shuffle_f64x2(pair[i + 4], pair[i + 6], 0x88);
-        const vreal odd_low = _mm512_shuffle_f64x2(pair[i], pair[i + 2], 0xdd);
-        const vreal odd_high = _mm512_shuffle_f64x2(pair[i + 4], pair[i + 6], 0xdd);
-        row[i] = _mm512_shuffle_f64x2(even_low, even_high, 0x88);
-        row[i + 2] = _mm512_shuffle_f64x2(odd_low, odd_high, 0x88);
-        row[i + 4] = _mm512_shuffle_f64x2(even_low, even_high, 0xdd);
-        row[i + 6] = _mm512_shuffle_f64x2(odd_low, odd_high, 0xdd);
+        column[2 * q] = _mm512_unpacklo_pd(part[q][0], part[q][1]);
+        column[2 * q + 1] = _mm512_unpackhi_pd(part[q][0], part[q][1]);
     }
 }
+
 #endif
 
 #endif

@@ -36,8 +36,10 @@
 #define v_exp2_split half_exp2_split
 #define v_exp2_join half_exp2_join
 #define v_log2_split half_log2_split
-#define v_transpose half_transpose
+#define v_load_columns half_load_columns
+#define v_store_halves half_store_halves
 #define V_LANES HALF_LANES
+#define V_COLUMNS HALF_COLUMNS
 #define TILE_ROWS_1 HALF_TILE_ROWS_1
 #define TILE_ROWS_2 HALF_TILE_ROWS_2
 #define TILE_ROWS_3 HALF_TILE_ROWS_3
@@ -73,13 +75,21 @@
 #undef v_exp2_split
 #undef v_exp2_join
 #undef v_log2_split
-#undef v_transpose
+#undef v_load_columns
+#undef v_store_halves
 #undef V_LANES
+#undef V_COLUMNS
 #undef TILE_ROWS_1
 #undef TILE_ROWS_2
 #undef TILE_ROWS_3
 
-enum { V_LANES = 2 * HALF_LANES, TILE_ROWS_1 = 16, TILE_ROWS_2 = 12, TILE_ROWS_3 = 8 };
+enum {
+    V_LANES = 2 * HALF_LANES,
+    V_COLUMNS = HALF_COLUMNS,
+    TILE_ROWS_1 = 16,
+    TILE_ROWS_2 = 12,
+    TILE_ROWS_3 = 8
+};
 
 typedef struct vreal {
     half_real low, high;
@@ -195,23 +205,22 @@ static inline vreal v_log2_split(vreal x, vreal *whole)
     return (vreal){half_log2_split(x.low, &whole->low), half_log2_split(x.high, &whole->high)};
 }
 
-// The four quarters of the square, the two off the diagonal exchanged.
-static inline void v_transpose(vreal row[V_LANES])
+static inline void v_load_columns(const void *source, int64_t row, vreal column[V_COLUMNS])
 {
-    half_real quarter[4][HALF_LANES];
-    for (int i = 0; i < HALF_LANES; i++) {
-        quarter[0][i] = row[i].low;
-        quarter[1][i] = row[i + HALF_LANES].low;
-        quarter[2][i] = row[i].high;
-        quarter[3][i] = row[i + HALF_LANES].high;
-    }
-    for (int q = 0; q < 4; q++) {
-        half_transpose(quarter[q]);
-    }
-    for (int i = 0; i < HALF_LANES; i++) {
-        row[i] = (vreal){quarter[0][i], quarter[1][i]};
-        row[i + HALF_LANES] = (vreal){quarter[2][i], quarter[3][i]};
+    half_real low[V_COLUMNS], high[V_COLUMNS];
+    half_load_columns(source, row, low);
+    half_load_columns((const char *)source + HALF_LANES * row, row, high);
+    for (int c = 0; c < V_COLUMNS; c++) {
+        column[c] = (vreal){low[c], high[c]};
     }
 }
+
+#if ATTN_REAL_BITS == 32
+static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+{
+    half_store_halves(first, second, a.low, b.low);
+    half_store_halves(first + 2 * HALF_LANES, second + 2 * HALF_LANES, a.high, b.high);
+}
+#endif
 
 #endif

@@ -12,7 +12,7 @@
 enum { TILE_ROWS_1 = 8, TILE_ROWS_2 = 8, TILE_ROWS_3 = 8 };
 
 #if ATTN_REAL_BITS == 32
-enum { V_LANES = 4, MANTISSA_BITS = 23, EXPONENT_BIAS = 127 };
+enum { V_LANES = 4, V_COLUMNS = 4, MANTISSA_BITS = 23, EXPONENT_BIAS = 127 };
 typedef float32x4_t vreal;
 typedef uint32x4_t vmask;
 #define V_OP(name) name##_f32
@@ -27,7 +27,7 @@ typedef uint32x4_t vmask;
 #define V_ONE_BITS UINT32_C(0x3f800000)
 #define V_INTEGER(name) name##_u32
 #else
-enum { V_LANES = 2, MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
+enum { V_LANES = 2, V_COLUMNS = 2, MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
 typedef float64x2_t vreal;
 typedef uint64x2_t vmask;
 #define V_OP(name) name##_f64
@@ -194,20 +194,34 @@ static inline vreal v_log2_split(vreal x, vreal *whole)
 }
 
 #if ATTN_REAL_BITS == 32
-static inline void v_transpose(vreal row[4])
+static inline vreal load_row(const void *source, int64_t at)
 {
-    const float32x4x2_t low = vtrnq_f32(row[0], row[1]), high = vtrnq_f32(row[2], row[3]);
-    row[0] = vcombine_f32(vget_low_f32(low.val[0]), vget_low_f32(high.val[0]));
-    row[1] = vcombine_f32(vget_low_f32(low.val[1]), vget_low_f32(high.val[1]));
-    row[2] = vcombine_f32(vget_high_f32(low.val[0]), vget_high_f32(high.val[0]));
-    row[3] = vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1]));
+    return vreinterpretq_f32_u8(vld1q_u8((const uint8_t *)source + at));
+}
+
+static inline void v_load_columns(const void *source, int64_t row, vreal column[4])
+{
+    const float32x4x2_t low = vtrnq_f32(load_row(source, 0), load_row(source, row));
+    const float32x4x2_t high = vtrnq_f32(load_row(source, 2 * row), load_row(source, 3 * row));
+    column[0] = vcombine_f32(vget_low_f32(low.val[0]), vget_low_f32(high.val[0]));
+    column[1] = vcombine_f32(vget_low_f32(low.val[1]), vget_low_f32(high.val[1]));
+    column[2] = vcombine_f32(vget_high_f32(low.val[0]), vget_high_f32(high.val[0]));
+    column[3] = vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1]));
+}
+
+static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+{
+    const uint16x8_t of_a = vreinterpretq_u16_f32(a), of_b = vreinterpretq_u16_f32(b);
+    vst1q_u16(first, vtrn1q_u16(of_a, of_b));
+    vst1q_u16(second, vtrn2q_u16(of_a, of_b));
 }
 #else
-static inline void v_transpose(vreal row[2])
+static inline void v_load_columns(const void *source, int64_t row, vreal column[2])
 {
-    const vreal first = vtrn1q_f64(row[0], row[1]);
-    row[1] = vtrn2q_f64(row[0], row[1]);
-    row[0] = first;
+    const vreal first = vreinterpretq_f64_u8(vld1q_u8(source));
+    const vreal second = vreinterpretq_f64_u8(vld1q_u8((const uint8_t *)source + row));
+    column[0] = vtrn1q_f64(first, second);
+    column[1] = vtrn2q_f64(first, second);
 }
 #endif
 

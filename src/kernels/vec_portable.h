@@ -17,7 +17,7 @@
 // Rows of the register tile for one, two and three vectors of lanes.
 enum { TILE_ROWS_1 = 4, TILE_ROWS_2 = 4, TILE_ROWS_3 = 2 };
 
-enum { V_LANES = 4 };
+enum { V_LANES = 4, V_COLUMNS = 4 };
 
 #if ATTN_REAL_BITS == 32
 typedef uint32_t word;
@@ -273,16 +273,32 @@ static inline vreal v_log2_split(vreal x, vreal *whole)
     return x;
 }
 
-// Transposes the square of V_LANES vectors.
-static inline void v_transpose(vreal row[V_LANES])
+// The first V_COLUMNS elements of V_LANES rows that are `row` bytes apart: a vector for each column.
+// Bits are moved, whatever they mean; the rows need no alignment.
+static inline void v_load_columns(const void *source, int64_t row, vreal column[V_COLUMNS])
 {
     for (int i = 0; i < V_LANES; i++) {
-        for (int j = 0; j < i; j++) {
-            const real x = row[i].at[j];
-            row[i].at[j] = row[j].at[i];
-            row[j].at[i] = x;
+        real elements[V_COLUMNS];
+        memcpy(elements, (const char *)source + i * row, sizeof elements);
+        for (int c = 0; c < V_COLUMNS; c++) {
+            column[c].at[i] = elements[c];
         }
     }
 }
+
+#if ATTN_REAL_BITS == 32
+// Lanes that hold two elements of 16 bits each, the first in the lower bits: all first ones to `first`,
+// all second ones to `second`, those of a and b in turn.
+static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+{
+    for (int i = 0; i < V_LANES; i++) {
+        const word of_a = scalar_bits(a.at[i]), of_b = scalar_bits(b.at[i]);
+        first[2 * i] = (uint16_t)(of_a & 0xffff);
+        first[2 * i + 1] = (uint16_t)(of_b & 0xffff);
+        second[2 * i] = (uint16_t)(of_a >> 16);
+        second[2 * i + 1] = (uint16_t)(of_b >> 16);
+    }
+}
+#endif
 
 #endif

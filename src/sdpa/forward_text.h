@@ -325,7 +325,7 @@ static bool load_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
 {
     const struct attn_sdpa_problem *p = plan->problem;
     const int64_t first = sequence->key_start + begin, batch = sequence->batch;
-    if (count_strips == 1 && strips->rows <= ATTN_FEW_ROWS) {
+    if (few_rows(strips, count_strips)) {
         *key = REAL_NAME(attn_strip_later_rows)(plan, &p->key, batch, key_head, first, p->head_dim);
         *value =
             REAL_NAME(attn_strip_later_rows)(plan, &p->value, batch, key_head, first, p->value_dim);

@@ -313,37 +313,55 @@ static void multiply(const plan_t *plan, const scratch_t *scratch, const strip_t
     plan->kernels->tile(&product, end - begin, lanes, plan->problem->head_dim);
 }
 
-// A few rows leave most lanes of a vector idle. Here the keys of two vectors take the lanes: they are
-// transposed, multiplied, and the scores transposed back. Each score is the same chain; the lanes of no
-// row get zeros. Memory decides how long this takes, so that all of it has to go on meanwhile.
-static void multiply_few(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
-                         rows_view_t key, const block_t *part, int64_t begin)
+// key: (keys, D) -> transposed: (D, keys), stored as the keys are where that can be computed with
+static attn_storage transpose_keys(const plan_t *plan, const scratch_t *scratch, rows_view_t key,
+                                   int64_t keys, real *transposed)
 {
-    const int64_t vector = plan->kernels->vector_lanes, keys = 2 * vector;
     const int64_t columns = plan->problem->head_dim;
-    real *const transposed = scratch->rows, *const scores = transposed + columns * keys;
-    rows_view_t rows = REAL_NAME(attn_strip_rows_from)(key, begin - part->begin);
-    const attn_storage storage = REAL_NAME(attn_strip_storage)(rows);
-    if (storage == ATTN_STORED_REAL) {
-        rows = REAL_NAME(attn_strip_load_some)(plan, rows, keys, columns, scratch->key);
+    const attn_storage storage = REAL_NAME(attn_strip_storage)(key);
+    if (storage != ATTN_STORED_REAL) {
+        const struct attn_transpose_halves turn = {
+            .source = attn_element_at(key.stored, key.offset),
+            .source_row = key.stride,
+            .target = (uint16_t *)transposed,
+            .target_row = keys,
+            .ahead = scratch->ahead,
+        };
+        plan->kernels->transpose_halves(&turn, keys, columns);
+        return storage;
     }
+    const rows_view_t rows =
+        REAL_NAME(attn_strip_load_some)(plan, key, keys, columns, scratch->key);
     const struct REAL_NAME(attn_transpose) turn = {
         .source = rows.data,
-        .narrow = storage == ATTN_STORED_REAL ? NULL : attn_element_at(rows.stored, rows.offset),
-        .storage = storage,
         .source_row = rows.stride,
         .factor = 1,
         .target = transposed,
         .target_row = keys,
         .ahead = scratch->ahead,
-        .ahead_size = (int64_t)attn_dtype_size(plan->problem->key.dtype),
     };
     plan->kernels->transpose(&turn, keys, columns);
+    return storage;
+}
+
+// A few rows leave most lanes of a vector idle. Here the keys of two vectors take the lanes: they are
+// transposed, multiplied, and the scores transposed back. Each score is the same chain; the lanes of no
+// row get zeros. Memory decides how long this takes, so that all of it has to go on meanwhile.
+static void multiply_few(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                         rows_view_t key, const block_t *part, int64_t begin, int64_t keys)
+{
+    const int64_t vector = plan->kernels->vector_lanes;
+    const int64_t columns = plan->problem->head_dim;
+    real *const scores = scratch->rows, *const transposed = scores + vector * keys;
+    const attn_storage storage = transpose_keys(
+        plan, scratch, REAL_NAME(attn_strip_rows_from)(key, begin - part->begin), keys, transposed);
     const struct REAL_NAME(attn_tile) product = {
         .a = strip->query,
         .a_row = 1,
         .a_depth = plan->width,
         .b = transposed,
+        .narrow_b = storage == ATTN_STORED_REAL ? NULL : (const uint16_t *)transposed,
+        .b_storage = storage,
         .b_depth = keys,
         .c = scores,
         .c_row = keys,
@@ -367,8 +385,11 @@ static void multiply_all(const plan_t *plan, const scratch_t *scratch, const str
 {
     const int64_t vector = plan->kernels->vector_lanes;
     if (strip->rows <= attn_min(ATTN_FEW_ROWS, vector / 2)) {
-        for (; begin + 2 * vector <= end; begin += 2 * vector) {
-            multiply_few(plan, scratch, strip, key, part, begin);
+        const bool narrow = REAL_NAME(attn_strip_storage)(key) != ATTN_STORED_REAL;
+        const int64_t most = (narrow && strip->rows == 1 ? 4 : 2) * vector;
+        for (int64_t keys; begin + 2 * vector <= end; begin += keys) {
+            keys = begin + most <= end ? most : 2 * vector;
+            multiply_few(plan, scratch, strip, key, part, begin, keys);
         }
     }
     if (begin < end) {

@@ -34,3 +34,44 @@ static struct attn_ahead any_ahead(struct check *check)
     }
     return ahead;
 }
+
+// Any bits, also those of signalling NaN.
+static void check_transpose_halves(struct check *check, const kernels_t *kernels)
+{
+    if (!kernels->transpose_halves) {
+        return;
+    }
+    const int64_t rows = check_between(check, 0, 70), columns = check_between(check, 0, 70);
+    const int64_t source_row = columns + check_between(check, 0, 3);
+    const int64_t target_row = rows + check_between(check, 0, 3);
+    const int64_t size = (int64_t)sizeof(uint16_t);
+    struct guarded source = guarded_take(rows * source_row * size);
+    struct guarded target = guarded_take(columns * target_row * size);
+    uint16_t *const from = source.data, *const to = target.data;
+    for (int64_t i = 0; i < rows * source_row; i++) {
+        from[i] = (uint16_t)check_random(check);
+    }
+    const uint16_t gap = columns > 0 && target_row > rows ? to[target_row - 1] : 0;
+    struct attn_ahead ahead = any_ahead(check);
+    const struct attn_transpose_halves turn = {
+        .source = from,
+        .source_row = source_row,
+        .target = to,
+        .target_row = target_row,
+        .ahead = check_random(check) % 2 ? &ahead : NULL,
+    };
+    kernels->transpose_halves(&turn, rows, columns);
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < columns; c++) {
+            if (to[c * target_row + r] != from[r * source_row + c]) {
+                check_failed(check, "transpose_halves", "%lld x %lld is wrong at %lld, %lld",
+                             (long long)rows, (long long)columns, (long long)r, (long long)c);
+            }
+        }
+    }
+    if (columns > 0 && target_row > rows && to[target_row - 1] != gap) {
+        check_failed(check, "transpose_halves", "wrote between the rows");
+    }
+    guarded_give(check, "transpose_halves", &source);
+    guarded_give(check, "transpose_halves", &target);
+}

@@ -158,23 +158,18 @@ static void check_transpose(struct check *check, const kernels_t *kernels)
     struct guarded target = guarded_take((columns * target_row + 1) * size);
     fill(check, source.data, rows * source_row, 1);
     fill(check, target.data, columns * target_row, 1);
-    struct guarded narrow;
-    const attn_storage storage = store_narrow(check, source.data, rows * source_row + 1, &narrow);
     struct attn_ahead ahead = any_ahead(check);
     const real *from = source.data;
     real *to = target.data;
     const real gap = columns > 0 && target_row > rows ? to[target_row - 1] : 0;
     const real factor = (real)check_between(check, 1, 3);
     const struct REAL_NAME(attn_transpose) turn = {
-        .source = storage == ATTN_STORED_REAL ? from : NULL,
-        .narrow = narrow.data,
-        .storage = storage,
+        .source = from,
         .source_row = source_row,
         .factor = factor,
         .target = to,
         .target_row = target_row,
         .ahead = check_random(check) % 2 ? &ahead : NULL,
-        .ahead_size = check_between(check, 1, (int64_t)sizeof(real)),
     };
     kernels->transpose(&turn, rows, columns);
     for (int64_t r = 0; r < rows; r++) {
@@ -190,7 +185,6 @@ static void check_transpose(struct check *check, const kernels_t *kernels)
     }
     guarded_give(check, "transpose", &source);
     guarded_give(check, "transpose", &target);
-    guarded_give(check, "transpose", &narrow);
 }
 
 // ---- strips -------------------------------------------------------------------------------------
@@ -471,6 +465,7 @@ void REAL_NAME(check)(struct check *check)
     for (int n = 0; n < 600; n++) {
         check_one_tile(check, kernels);
         check_transpose(check, kernels);
+        check_transpose_halves(check, kernels);
         check_rows(check, kernels);
     }
     for (int n = 0; n < 100; n++) {
