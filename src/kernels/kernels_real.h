@@ -130,6 +130,12 @@ struct ATTN_NAME(attn_kernels) {
     // exp(old max - max), sum its old value times factor plus the strip's. A NaN score leaves max
     // alone and makes weight and sum NaN.
     void (*softmax)(const struct ATTN_NAME(attn_softmax) * strip, int64_t keys, int64_t lanes);
+    // The same of up to ATTN_QUAD rows, key by key: score[ATTN_QUAD k + row], and keys a multiple of 4; max,
+    // sum and factor have ATTN_QUAD entries. quads brings scores (rows, keys) there, rows that are missing
+    // as 0; keys is a multiple of vector_lanes. NULL in float64's tables.
+    void (*softmax_quads)(const struct ATTN_NAME(attn_softmax) * quads, int64_t keys);
+    void (*quads)(const ATTN_REAL *scores, int64_t scores_row, int64_t rows, int64_t keys,
+                  ATTN_REAL *quads);
     // The final weights exp(natural - max) / sum; -inf becomes ATTN_HIDDEN. A sum of 0 gives 0.
     void (*weights)(const struct ATTN_NAME(attn_softmax) * strip, int64_t keys, int64_t lanes);
     void (*join)(const struct ATTN_NAME(attn_join) * stats, int64_t lanes);

@@ -4,6 +4,7 @@
 #include "kernels/text_dropout.h"
 #include "kernels/text_gradient.h"
 #include "kernels/text_math.h"
+#include "kernels/text_quads.h"
 #include "kernels/text_rows.h"
 #include "kernels/text_small.h"
 #include "kernels/text_softmax.h"
@@ -18,6 +19,8 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .transpose = transpose,
 #if ATTN_REAL_BITS == 32
     .transpose_halves = transpose_halves,
+    .softmax_quads = softmax_quads,
+    .quads = quads,
 #endif
     .softmax = softmax,
     .weights = weights,

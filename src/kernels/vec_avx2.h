@@ -248,6 +248,22 @@ static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vr
     _mm256_storeu_si256((void *)first, _mm256_blend_epi16(V_BITS(a), low, 0xaa));
     _mm256_storeu_si256((void *)second, _mm256_blend_epi16(high, V_BITS(b), 0xaa));
 }
+
+static inline void v_store_quads(real *p, const vreal row[4])
+{
+    const vreal low_0 = _mm256_unpacklo_ps(row[0], row[1]),
+                low_2 = _mm256_unpacklo_ps(row[2], row[3]);
+    const vreal high_0 = _mm256_unpackhi_ps(row[0], row[1]),
+                high_2 = _mm256_unpackhi_ps(row[2], row[3]);
+    const vreal quad_0 = _mm256_shuffle_ps(low_0, low_2, 0x44); // lanes 0 and 4
+    const vreal quad_1 = _mm256_shuffle_ps(low_0, low_2, 0xee); // lanes 1 and 5
+    const vreal quad_2 = _mm256_shuffle_ps(high_0, high_2, 0x44);
+    const vreal quad_3 = _mm256_shuffle_ps(high_0, high_2, 0xee);
+    _mm256_storeu_ps(p, _mm256_permute2f128_ps(quad_0, quad_1, 0x20));
+    _mm256_storeu_ps(p + 8, _mm256_permute2f128_ps(quad_2, quad_3, 0x20));
+    _mm256_storeu_ps(p + 16, _mm256_permute2f128_ps(quad_0, quad_1, 0x31));
+    _mm256_storeu_ps(p + 24, _mm256_permute2f128_ps(quad_2, quad_3, 0x31));
+}
 #else
 static inline void v_load_columns(const void *source, int64_t row, vreal column[4])
 {

@@ -230,6 +230,26 @@ static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vr
     _mm512_storeu_si512(first, _mm512_mask_blend_epi16(odd, V_BITS(a), low));
     _mm512_storeu_si512(second, _mm512_mask_blend_epi16(odd, high, V_BITS(b)));
 }
+
+static inline void v_store_quads(real *p, const vreal row[4])
+{
+    const vreal low_0 = _mm512_unpacklo_ps(row[0], row[1]),
+                low_2 = _mm512_unpacklo_ps(row[2], row[3]);
+    const vreal high_0 = _mm512_unpackhi_ps(row[0], row[1]),
+                high_2 = _mm512_unpackhi_ps(row[2], row[3]);
+    const vreal quad_0 = _mm512_shuffle_ps(low_0, low_2, 0x44); // lanes 0, 4, 8, 12
+    const vreal quad_1 = _mm512_shuffle_ps(low_0, low_2, 0xee); // lanes 1, 5, ...
+    const vreal quad_2 = _mm512_shuffle_ps(high_0, high_2, 0x44);
+    const vreal quad_3 = _mm512_shuffle_ps(high_0, high_2, 0xee);
+    const vreal even_0 = _mm512_shuffle_f32x4(quad_0, quad_1, 0x88);
+    const vreal even_2 = _mm512_shuffle_f32x4(quad_2, quad_3, 0x88);
+    const vreal odd_0 = _mm512_shuffle_f32x4(quad_0, quad_1, 0xdd);
+    const vreal odd_2 = _mm512_shuffle_f32x4(quad_2, quad_3, 0xdd);
+    _mm512_storeu_ps(p, _mm512_shuffle_f32x4(even_0, even_2, 0x88));
+    _mm512_storeu_ps(p + 16, _mm512_shuffle_f32x4(odd_0, odd_2, 0x88));
+    _mm512_storeu_ps(p + 32, _mm512_shuffle_f32x4(even_0, even_2, 0xdd));
+    _mm512_storeu_ps(p + 48, _mm512_shuffle_f32x4(odd_0, odd_2, 0xdd));
+}
 #else
 static inline __m128d load_quarter(const char *at)
 {

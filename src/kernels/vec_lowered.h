@@ -38,6 +38,7 @@
 #define v_log2_split half_log2_split
 #define v_load_columns half_load_columns
 #define v_store_halves half_store_halves
+#define v_store_quads half_store_quads
 #define V_LANES HALF_LANES
 #define V_COLUMNS HALF_COLUMNS
 #define TILE_ROWS_1 HALF_TILE_ROWS_1
@@ -77,6 +78,7 @@
 #undef v_log2_split
 #undef v_load_columns
 #undef v_store_halves
+#undef v_store_quads
 #undef V_LANES
 #undef V_COLUMNS
 #undef TILE_ROWS_1
@@ -220,6 +222,13 @@ static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vr
 {
     half_store_halves(first, second, a.low, b.low);
     half_store_halves(first + 2 * HALF_LANES, second + 2 * HALF_LANES, a.high, b.high);
+}
+
+static inline void v_store_quads(real *p, const vreal row[4])
+{
+    half_store_quads(p, (half_real[]){row[0].low, row[1].low, row[2].low, row[3].low});
+    half_store_quads(p + 4 * HALF_LANES,
+                     (half_real[]){row[0].high, row[1].high, row[2].high, row[3].high});
 }
 #endif
 

@@ -215,6 +215,11 @@ static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vr
     vst1q_u16(first, vtrn1q_u16(of_a, of_b));
     vst1q_u16(second, vtrn2q_u16(of_a, of_b));
 }
+
+static inline void v_store_quads(real *p, const vreal row[4])
+{
+    vst4q_f32(p, (float32x4x4_t){{row[0], row[1], row[2], row[3]}});
+}
 #else
 static inline void v_load_columns(const void *source, int64_t row, vreal column[2])
 {

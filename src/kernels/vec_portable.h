@@ -299,6 +299,16 @@ static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vr
         second[2 * i + 1] = (uint16_t)(of_b >> 16);
     }
 }
+
+// Four rows, column by column: p[4 i + r] = row[r] at lane i.
+static inline void v_store_quads(real *p, const vreal row[4])
+{
+    for (int i = 0; i < V_LANES; i++) {
+        for (int r = 0; r < 4; r++) {
+            p[4 * i + r] = row[r].at[i];
+        }
+    }
+}
 #endif
 
 #endif

@@ -172,7 +172,7 @@ static struct REAL_NAME(attn_softmax)
 {
     return (struct REAL_NAME(attn_softmax)){
         .score = scratch->score,
-        .row = plan->width,
+        .row = part->width,
         .scale = plan->adjusts ? 1 : plan->scale,
         .max = strip->max,
         .sum = strip->sum,
@@ -197,9 +197,9 @@ static void add_loaded(const plan_t *plan, const scratch_t *scratch, const strip
     const int64_t columns = plan->problem->value_dim;
     const attn_storage storage = REAL_NAME(attn_strip_storage)(value);
     const struct REAL_NAME(attn_tile) product = {
-        .a = scratch->score + (begin - part->origin) * plan->width + row,
+        .a = scratch->score + (begin - part->origin) * part->width + row,
         .a_row = 1,
-        .a_depth = plan->width,
+        .a_depth = part->width,
         .b = value.data,
         .b_depth = value.stride,
         .narrow_b = storage == ATTN_STORED_REAL ? NULL
@@ -263,6 +263,8 @@ static void add_ragged_values(const plan_t *plan, const scratch_t *scratch, cons
     }
 }
 
+#include "sdpa/forward_few_text.h"
+
 static bool hides_any(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                       const block_t *part)
 {
@@ -280,12 +282,16 @@ static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
     if (opens) {
         open_segment(plan, strip, segment);
     }
+    const attn_tile_start start = opens ? ATTN_TILE_ZERO : ATTN_TILE_SCALE_ROW;
+    if (folds_in_quads(plan, strip, part)) {
+        fold_quads(plan, scratch, strip, key, value, part, start);
+        return;
+    }
     REAL_NAME(attn_strip_scores)(plan, sequence, scratch, strip, key, part);
     const bool ragged = part->hidden && !plan->masks_by_element;
     part->hidden = part->hidden || !values_finite;
     fold_weights(plan, scratch, strip, part);
     REAL_NAME(attn_strip_drop)(plan, sequence, scratch, strip, part);
-    const attn_tile_start start = opens ? ATTN_TILE_ZERO : ATTN_TILE_SCALE_ROW;
     const bool leaves_out = !values_finite && hides_any(plan, scratch, strip, part);
     const attn_tile_select select = leaves_out ? ATTN_TILE_HIDDEN_A : ATTN_TILE_ALL;
     if (ragged) {

@@ -18,7 +18,7 @@
 enum {
     ATTN_STRIP_LANES = 96,   // a multiple of every tier's vector; the backward's strips are as wide
     ATTN_SEGMENT_BLOCKS = 8, // key blocks per segment
-    ATTN_FEW_ROWS = 4        // so many let the keys take the lanes
+    ATTN_FEW_ROWS = ATTN_QUAD // so many let the keys take the lanes
 };
 
 // Keys per block: part of the numerics specification.

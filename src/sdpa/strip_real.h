@@ -112,6 +112,7 @@ double ATTN_NAME(attn_strip_pairs)(const struct ATTN_NAME(attn_strip) * strip,
 struct ATTN_NAME(attn_strip_block) {
     int64_t begin, end;
     int64_t origin; // begin rounded down to a multiple of 4: the key of the score strip's row 0
+    int64_t width;  // of the score strip's rows
     bool hidden;    // after attn_strip_scores: the strip may hold -inf
 };
 
@@ -128,6 +129,21 @@ void ATTN_NAME(attn_strip_scores)(const struct ATTN_NAME(attn_strip_plan) * plan
                                   const struct ATTN_NAME(attn_strip) * strip,
                                   struct ATTN_NAME(attn_rows_view) key,
                                   struct ATTN_NAME(attn_strip_block) * part);
+
+// True where keys take the lanes, since the rows would leave most of them idle.
+bool ATTN_NAME(attn_strip_is_few)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                  const struct ATTN_NAME(attn_strip) * strip);
+
+// Of `keys` keys, two vectors' or more, how many to take at once.
+int64_t ATTN_NAME(attn_strip_few_keys)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                       const struct ATTN_NAME(attn_strip) * strip,
+                                       struct ATTN_NAME(attn_rows_view) key, int64_t keys);
+
+// The scores of the first so many keys, (rows, keys), in scratch->rows.
+ATTN_REAL *ATTN_NAME(attn_strip_few_scores)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                            const struct ATTN_NAME(attn_strip_scratch) * scratch,
+                                            const struct ATTN_NAME(attn_strip) * strip,
+                                            struct ATTN_NAME(attn_rows_view) key, int64_t keys);
 
 // Sets dropped weights of the part's strip to 0.
 void ATTN_NAME(attn_strip_drop)(const struct ATTN_NAME(attn_strip_plan) * plan,

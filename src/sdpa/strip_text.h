@@ -275,6 +275,7 @@ bool REAL_NAME(attn_strip_meets)(const plan_t *plan, const strip_t *strip, int64
     part->end = attn_min(block + plan->key_block, strip->highest);
     part->origin = part->begin / 4 * 4;
     part->hidden = false;
+    part->width = plan->width;
     return part->begin < part->end;
 }
 
@@ -313,82 +314,16 @@ static void multiply(const plan_t *plan, const scratch_t *scratch, const strip_t
     plan->kernels->tile(&product, end - begin, lanes, plan->problem->head_dim);
 }
 
-// key: (keys, D) -> transposed: (D, keys), stored as the keys are where that can be computed with
-static attn_storage transpose_keys(const plan_t *plan, const scratch_t *scratch, rows_view_t key,
-                                   int64_t keys, real *transposed)
-{
-    const int64_t columns = plan->problem->head_dim;
-    const attn_storage storage = REAL_NAME(attn_strip_storage)(key);
-    if (storage != ATTN_STORED_REAL) {
-        const struct attn_transpose_halves turn = {
-            .source = attn_element_at(key.stored, key.offset),
-            .source_row = key.stride,
-            .target = (uint16_t *)transposed,
-            .target_row = keys,
-            .ahead = scratch->ahead,
-        };
-        plan->kernels->transpose_halves(&turn, keys, columns);
-        return storage;
-    }
-    const rows_view_t rows =
-        REAL_NAME(attn_strip_load_some)(plan, key, keys, columns, scratch->key);
-    const struct REAL_NAME(attn_transpose) turn = {
-        .source = rows.data,
-        .source_row = rows.stride,
-        .factor = 1,
-        .target = transposed,
-        .target_row = keys,
-        .ahead = scratch->ahead,
-    };
-    plan->kernels->transpose(&turn, keys, columns);
-    return storage;
-}
-
-// A few rows leave most lanes of a vector idle. Here the keys of two vectors take the lanes: they are
-// transposed, multiplied, and the scores transposed back. Each score is the same chain; the lanes of no
-// row get zeros. Memory decides how long this takes, so that all of it has to go on meanwhile.
-static void multiply_few(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
-                         rows_view_t key, const block_t *part, int64_t begin, int64_t keys)
-{
-    const int64_t vector = plan->kernels->vector_lanes;
-    const int64_t columns = plan->problem->head_dim;
-    real *const scores = scratch->rows, *const transposed = scores + vector * keys;
-    const attn_storage storage = transpose_keys(
-        plan, scratch, REAL_NAME(attn_strip_rows_from)(key, begin - part->begin), keys, transposed);
-    const struct REAL_NAME(attn_tile) product = {
-        .a = strip->query,
-        .a_row = 1,
-        .a_depth = plan->width,
-        .b = transposed,
-        .narrow_b = storage == ATTN_STORED_REAL ? NULL : (const uint16_t *)transposed,
-        .b_storage = storage,
-        .b_depth = keys,
-        .c = scores,
-        .c_row = keys,
-        .ahead = scratch->ahead,
-    };
-    plan->kernels->tile(&product, strip->rows, keys, columns);
-    memset(scores + strip->rows * keys, 0, (size_t)((vector - strip->rows) * keys) * sizeof(real));
-    const struct REAL_NAME(attn_transpose) back = {
-        .source = scores,
-        .source_row = keys,
-        .factor = 1,
-        .target = scratch->score + (begin - part->origin) * plan->width,
-        .target_row = plan->width,
-    };
-    plan->kernels->transpose(&back, vector, keys);
-}
+#include "sdpa/strip_few_text.h"
 
 // All lanes.
 static void multiply_all(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                          rows_view_t key, const block_t *part, int64_t begin, int64_t end)
 {
     const int64_t vector = plan->kernels->vector_lanes;
-    if (strip->rows <= attn_min(ATTN_FEW_ROWS, vector / 2)) {
-        const bool narrow = REAL_NAME(attn_strip_storage)(key) != ATTN_STORED_REAL;
-        const int64_t most = (narrow && strip->rows == 1 ? 4 : 2) * vector;
+    if (REAL_NAME(attn_strip_is_few)(plan, strip)) {
         for (int64_t keys; begin + 2 * vector <= end; begin += keys) {
-            keys = begin + most <= end ? most : 2 * vector;
+            keys = REAL_NAME(attn_strip_few_keys)(plan, strip, key, end - begin);
             multiply_few(plan, scratch, strip, key, part, begin, keys);
         }
     }

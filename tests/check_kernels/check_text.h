@@ -456,6 +456,7 @@ static void check_rows(struct check *check, const kernels_t *kernels)
 }
 
 #include "check_kernels/check_functions_text.h"
+#include "check_kernels/check_quads_text.h"
 #include "check_kernels/check_small_text.h"
 
 void REAL_NAME(check)(struct check *check)
@@ -474,6 +475,9 @@ void REAL_NAME(check)(struct check *check)
         check_adjust(check, kernels, portable);
         check_dropout(check, kernels);
         check_small(check, kernels);
+#if ATTN_REAL_BITS == 32
+        check_quads(check, kernels);
+#endif
     }
     const double most = ATTN_REAL_BITS == 32 ? 88 : 709;
     const struct function functions[] = {
