@@ -101,7 +101,7 @@ static void run_fma(void *state)
 
 typedef uint64_t cache_line __attribute__((vector_size(64), may_alias));
 
-enum { READ_STREAMS = 8, READ_JOBS = 32, READ_AHEAD = 2048 };
+enum { READ_STREAMS = 8, READ_JOBS = 32, READ_AHEAD = 16384 };
 
 // Asked for ahead, since the hardware follows a stream only to the end of its page.
 static uint64_t read_streams(const char *memory, int64_t bytes, const int streams)
