@@ -279,7 +279,11 @@ bool REAL_NAME(attn_strip_meets)(const plan_t *plan, const strip_t *strip, int64
     return part->begin < part->end;
 }
 
-// The keys of a part that all lanes see; empty as *begin == *end == part->end.
+// Fewer keys are not worth telling apart by which lanes see them.
+enum { RAGGED_KEYS = 16 };
+
+// Keys of a part that all lanes see, as far as whole groups of RAGGED_KEYS leave them: single keys beside
+// such a group would be a tile of their own. Empty as *begin == *end == part->end.
 static void fully_visible(const strip_t *strip, const block_t *part, int64_t *begin, int64_t *end)
 {
     *begin = part->begin;
@@ -287,6 +291,12 @@ static void fully_visible(const strip_t *strip, const block_t *part, int64_t *be
     for (int64_t l = 0; l < strip->rows; l++) {
         *begin = attn_max(*begin, strip->begin[l]);
         *end = attn_min(*end, strip->end[l]);
+    }
+    if (*begin > part->begin) {
+        *begin = part->begin + attn_round_up(*begin - part->begin, RAGGED_KEYS);
+    }
+    if (*end < part->end) {
+        *end -= attn_max(*end - part->begin, 0) % RAGGED_KEYS;
     }
     if (*begin >= *end) {
         *begin = *end = part->end;
@@ -331,9 +341,6 @@ static void multiply_all(const plan_t *plan, const scratch_t *scratch, const str
         multiply(plan, scratch, strip, key, part, begin, end, 0, strip->lanes);
     }
 }
-
-// Fewer keys are not worth telling apart by which lanes see them.
-enum { RAGGED_KEYS = 16 };
 
 // The same for keys that some lanes do not see: vectors of lanes that see nothing of a few keys are
 // left out.
