@@ -38,8 +38,13 @@ struct ATTN_NAME(attn_softmax) {
     ATTN_REAL scale; // >= 0: the natural score is scale * score
     ATTN_REAL *max;  // natural
     ATTN_REAL *sum;
-    ATTN_REAL *factor; // softmax only
-    bool hidden;       // softmax: the strip may hold -inf; such a weight becomes ATTN_HIDDEN
+    // For softmax only:
+    ATTN_REAL *factor;
+    bool hidden; // the strip may hold -inf; such a weight becomes ATTN_HIDDEN
+    // Per lane the keys that it sees, of [0, keys); the others' scores are not looked at, and their weights
+    // become ATTN_HIDDEN. NULL: all keys, as all lanes see [visible_begin, visible_end).
+    const ATTN_REAL *first, *stop;
+    int64_t visible_begin, visible_end;
 };
 
 // Two (max, sum) per lane, of disjoint sets of keys; the first becomes that of their union.

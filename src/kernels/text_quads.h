@@ -21,7 +21,7 @@ INLINE vreal quad_rows(const real *rows)
     return v_load(lanes);
 }
 
-// The largest score of each row; which of two zeros it is depends on the key's place as in largest_score.
+// The largest score of each row; which of two zeros it is depends on the key's place as in find_largest.
 INLINE vreal largest_of_quads(const real *score, int64_t keys)
 {
     vreal m[QUAD_VECTORS];

@@ -56,29 +56,41 @@ INLINE vreal rescale_factor(const struct weight_terms *w, vreal old_max)
     return v_exp2(v_select(v_eq(w->max, old_max), v_zero(), t));
 }
 
+// Keys [begin, end) of a strip for one vector of lanes; begin is a multiple of 4.
+struct key_span {
+    int64_t begin, end;
+};
+
+// [first, stop) is what each lane sees; a ragged span's other scores become -inf.
+INLINE vreal seen_score(real *score, vreal key, vreal first, vreal stop)
+{
+    const vmask sees = v_both(v_le(first, key), v_lt(key, stop));
+    const vreal s = v_select(sees, v_load(score), v_set1((real)-INFINITY));
+    v_store(score, s);
+    return s;
+}
+
 // Which zero is the largest of several must not depend on how many keys the call has: the key's place in
 // its group of four decides, as it does for the sum.
-INLINE vreal largest_score(const real *score, int64_t row, int64_t keys)
+INLINE void find_largest(const struct key_span *span, real *score, int64_t row, const bool ragged,
+                         vreal first, vreal stop, vreal largest[4])
 {
-    vreal m[4];
+    vreal key[4];
     UNROLL for (int i = 0; i < 4; i++)
     {
-        m[i] = v_set1((real)-INFINITY);
+        key[i] = v_set1((real)(span->begin + i));
     }
-    int64_t k = 0;
-    for (; k + 4 <= keys; k += 4) {
+    for (int64_t k = span->begin; k < span->end; k += 4) {
         UNROLL for (int i = 0; i < 4; i++)
         {
-            m[i] = v_max(v_load(score + (k + i) * row), m[i]);
+            real *const at = score + (k + i) * row;
+            if (k + i < span->end) {
+                const vreal s = ragged ? seen_score(at, key[i], first, stop) : v_load(at);
+                largest[i] = v_max(s, largest[i]);
+            }
+            key[i] = v_add(key[i], v_set1(4));
         }
     }
-    UNROLL for (int i = 0; i < 3; i++)
-    {
-        if (k + i < keys) {
-            m[i] = v_max(v_load(score + (k + i) * row), m[i]);
-        }
-    }
-    return v_max(v_max(m[0], m[1]), v_max(m[2], m[3]));
 }
 
 INLINE vreal one_weight(const struct weight_terms *w, real *score, const bool hidden,
@@ -95,16 +107,11 @@ INLINE vreal one_weight(const struct weight_terms *w, real *score, const bool hi
 
 // The sum over keys k uses four lanes of its own, k mod 4, each ascending, added (0 + 1) + (2 + 3).
 // A hidden weight is -0, which adds nothing, not even a sign.
-INLINE vreal weights_of_lane(const struct weight_terms *w, real *score, int64_t row, int64_t keys,
-                             const bool hidden, const bool any_large)
+INLINE void add_weights(const struct weight_terms *w, const struct key_span *span, real *score,
+                        int64_t row, const bool hidden, const bool any_large, vreal sum[4])
 {
-    vreal sum[4];
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        sum[i] = v_zero();
-    }
-    int64_t k = 0;
-    for (; k + 4 <= keys; k += 4) {
+    int64_t k = span->begin;
+    for (; k + 4 <= span->end; k += 4) {
         UNROLL for (int i = 0; i < 4; i++)
         {
             sum[i] = v_add(sum[i], one_weight(w, score + (k + i) * row, hidden, any_large));
@@ -112,38 +119,103 @@ INLINE vreal weights_of_lane(const struct weight_terms *w, real *score, int64_t 
     }
     UNROLL for (int i = 0; i < 3; i++)
     {
-        if (k + i < keys) {
+        if (k + i < span->end) {
             sum[i] = v_add(sum[i], one_weight(w, score + (k + i) * row, hidden, any_large));
         }
     }
-    return v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]));
 }
 
-INLINE vreal weights_of_any_lane(const struct weight_terms *w, real *score, int64_t row,
-                                 int64_t keys, bool hidden)
+INLINE void add_any_weights(const struct weight_terms *w, const struct key_span *span, real *score,
+                            int64_t row, bool hidden, bool any_large, vreal sum[4])
 {
-    if (v_any(w->large)) {
-        return weights_of_lane(w, score, row, keys, true, true);
+    if (any_large) {
+        add_weights(w, span, score, row, true, true, sum);
+    } else if (hidden) {
+        add_weights(w, span, score, row, true, false, sum);
+    } else {
+        add_weights(w, span, score, row, false, false, sum);
     }
-    if (hidden) {
-        return weights_of_lane(w, score, row, keys, true, false);
+}
+
+// A vector's keys: spans[0] and spans[2] are ragged, all lanes see spans[1]. What none of them sees, at
+// either end, is in no span.
+INLINE void cut_spans(const softmax_call *t, int64_t keys, vreal first, vreal stop,
+                      struct key_span spans[3])
+{
+    int64_t visible_begin = (t->visible_begin + 3) / 4 * 4;
+    int64_t visible_end = t->visible_end == keys ? keys : t->visible_end / 4 * 4;
+    const bool any = visible_begin < visible_end;
+    const int64_t before = any ? visible_begin : keys;
+    int64_t begin = 0, end = keys;
+    while (begin + 4 <= before && !v_any(v_lt(first, v_set1((real)(begin + 4))))) {
+        begin += 4;
     }
-    return weights_of_lane(w, score, row, keys, false, false);
+    const int64_t after = any ? visible_end : begin;
+    for (int64_t k = (end - 1) / 4 * 4; after < end && !v_any(v_lt(v_set1((real)k), stop));
+         k -= 4) {
+        end = k;
+    }
+    if (!any) {
+        visible_begin = visible_end = end;
+    }
+    spans[0] = (struct key_span){begin, visible_begin};
+    spans[1] = (struct key_span){visible_begin, visible_end};
+    spans[2] = (struct key_span){visible_end, end};
+}
+
+static void hide_keys(real *score, int64_t row, int64_t begin, int64_t end)
+{
+    for (int64_t k = begin; k < end; k++) {
+        v_store(score + k * row, v_set1(R(-0.0)));
+    }
+}
+
+INLINE void softmax_lanes(const softmax_call *t, int64_t keys, int64_t lane, const bool ragged)
+{
+    real *score = t->score + lane;
+    struct key_span spans[3] = {{0, 0}, {0, keys}, {keys, keys}};
+    vreal m[4], s[4];
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        m[i] = v_set1((real)-INFINITY);
+        s[i] = v_zero();
+    }
+    if (ragged) {
+        const vreal first = v_load(t->first + lane), stop = v_load(t->stop + lane);
+        cut_spans(t, keys, first, stop, spans);
+        find_largest(&spans[0], score, t->row, true, first, stop, m);
+        find_largest(&spans[2], score, t->row, true, first, stop, m);
+    }
+    find_largest(&spans[1], score, t->row, false, v_zero(), v_zero(), m);
+    const vreal largest = v_max(v_max(m[0], m[1]), v_max(m[2], m[3]));
+    const vreal old_max = v_load(t->max + lane);
+    const vreal max = v_max(v_mul(largest, v_set1(t->scale)), old_max);
+    const struct weight_terms w = weight_terms(t, max);
+    const vreal factor = rescale_factor(&w, old_max);
+    const bool any_large = v_any(w.large);
+    if (ragged) {
+        hide_keys(score, t->row, 0, spans[0].begin);
+        add_any_weights(&w, &spans[0], score, t->row, true, any_large, s);
+    }
+    add_any_weights(&w, &spans[1], score, t->row, t->hidden, any_large, s);
+    if (ragged) {
+        add_any_weights(&w, &spans[2], score, t->row, true, any_large, s);
+        hide_keys(score, t->row, spans[2].end, keys);
+    }
+    const vreal sum = v_add(v_add(s[0], s[1]), v_add(s[2], s[3]));
+    v_store(t->max + lane, max);
+    v_store(t->factor + lane, factor);
+    v_store(t->sum + lane, v_fma(v_load(t->sum + lane), factor, sum));
 }
 
 static void softmax(const softmax_call *t, int64_t keys, int64_t lanes)
 {
     for (int64_t lane = 0; lane < lanes; lane += V_LANES) {
-        real *score = t->score + lane;
-        const vreal old_max = v_load(t->max + lane);
-        const vreal here = v_mul(largest_score(score, t->row, keys), v_set1(t->scale));
-        const vreal max = v_max(here, old_max);
-        const struct weight_terms w = weight_terms(t, max);
-        const vreal factor = rescale_factor(&w, old_max);
-        const vreal sum = weights_of_any_lane(&w, score, t->row, keys, t->hidden);
-        v_store(t->max + lane, max);
-        v_store(t->factor + lane, factor);
-        v_store(t->sum + lane, v_fma(v_load(t->sum + lane), factor, sum));
+        if (t->first) {
+            softmax_lanes(t, keys, lane, true);
+        } else {
+            softmax_lanes(t, keys, lane, false);
+        }
     }
 }
 

@@ -289,11 +289,13 @@ static void weights_again(const struct back_worker *worker,
     if (plan->problem->softcap > 0) {
         block_t capped = *part;
         REAL_NAME(attn_strip_scores)(&worker->cap_plan, sequence, scratch, strip, key, &capped);
+        REAL_NAME(attn_strip_hide)(&worker->cap_plan, scratch, strip, &capped);
         memcpy(worker->slopes, scratch->score, bytes);
         plan->kernels->cap_slope(worker->slopes, plan->width, (real)plan->problem->softcap, keys,
                                  strip->lanes);
     }
     REAL_NAME(attn_strip_scores)(plan, sequence, scratch, strip, key, part);
+    REAL_NAME(attn_strip_hide)(plan, scratch, strip, part);
     const struct REAL_NAME(attn_softmax) call = {
         .score = scratch->score,
         .row = plan->width,

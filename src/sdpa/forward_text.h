@@ -184,7 +184,15 @@ static struct REAL_NAME(attn_softmax)
 static void fold_weights(const plan_t *plan, const scratch_t *scratch, strip_t *strip,
                          const block_t *part)
 {
-    const struct REAL_NAME(attn_softmax) call = softmax_call(plan, scratch, strip, part);
+    struct REAL_NAME(attn_softmax) call = softmax_call(plan, scratch, strip, part);
+    real first[ATTN_STRIP_LANES], stop[ATTN_STRIP_LANES];
+    if (REAL_NAME(attn_strip_is_ragged)(part)) {
+        REAL_NAME(attn_strip_sees)(strip, part, first, stop);
+        call.first = first;
+        call.stop = stop;
+        call.visible_begin = part->visible_begin - part->origin;
+        call.visible_end = part->visible_end - part->origin;
+    }
     plan->kernels->softmax(&call, part->end - part->origin, strip->lanes);
 }
 
@@ -288,7 +296,7 @@ static void fold_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
         return;
     }
     REAL_NAME(attn_strip_scores)(plan, sequence, scratch, strip, key, part);
-    const bool ragged = part->hidden && !plan->masks_by_element;
+    const bool ragged = REAL_NAME(attn_strip_is_ragged)(part);
     part->hidden = part->hidden || !values_finite;
     fold_weights(plan, scratch, strip, part);
     REAL_NAME(attn_strip_drop)(plan, sequence, scratch, strip, part);

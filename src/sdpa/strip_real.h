@@ -29,10 +29,12 @@ struct ATTN_NAME(attn_strip_scratch) {
 // One strip: its rows and how far it got. Lanes from `rows` on repeat the last row's
 // visibility, have a query of zeros, and whatever becomes of them goes nowhere.
 struct ATTN_NAME(attn_strip) {
-    int64_t rows, lanes;     // lanes: rows rounded up to whole vectors
-    int64_t lowest, highest; // keys [lowest, highest) are all that any row may see
-    int64_t segment;         // the open one, -1 where no key was folded in yet
-    int64_t segments;        // closed ones
+    int64_t rows, lanes;          // lanes: rows rounded up to whole vectors
+    int64_t lowest, highest;      // keys [lowest, highest) are all that any row may see
+    struct attn_key_range by_all; // what all rows see, or empty
+    struct attn_key_range by_vector[ATTN_STRIP_MOST_VECTORS]; // what any row of a vector may see
+    int64_t segment;  // the open one, -1 where no key was folded in yet
+    int64_t segments; // closed ones
     int64_t head[ATTN_STRIP_LANES], row[ATTN_STRIP_LANES];  // in the problem and in the sequence
     int64_t begin[ATTN_STRIP_LANES], end[ATTN_STRIP_LANES]; // visible keys
     ATTN_REAL max[ATTN_STRIP_LANES], sum[ATTN_STRIP_LANES]; // of the open segment
@@ -113,22 +115,43 @@ struct ATTN_NAME(attn_strip_block) {
     int64_t begin, end;
     int64_t origin; // begin rounded down to a multiple of 4: the key of the score strip's row 0
     int64_t width;  // of the score strip's rows
-    bool hidden;    // after attn_strip_scores: the strip may hold -inf
+    // After attn_strip_scores: keys that all lanes see, as far as they matter; scores that are -inf by
+    // element or otherwise.
+    int64_t visible_begin, visible_end;
+    bool hidden;
 };
+
+// Some lanes see less than others, or the score strip starts before the part.
+static inline bool ATTN_NAME(attn_strip_is_ragged)(const struct ATTN_NAME(attn_strip_block) * part)
+{
+    return part->visible_begin != part->origin || part->visible_end != part->end;
+}
 
 // Intersects a block with what the strip sees; false where nothing is left.
 bool ATTN_NAME(attn_strip_meets)(const struct ATTN_NAME(attn_strip_plan) * plan,
                                  const struct ATTN_NAME(attn_strip) * strip, int64_t block,
                                  struct ATTN_NAME(attn_strip_block) * part);
 
-// scratch->score becomes the part's scores before the softmax, -inf where masked. `key` views the
-// part's first key. Rows before part->begin are -inf.
+// scratch->score becomes the part's scores before the softmax, -inf where keep or bias mask. What the shape
+// of the mask hides is anything, until attn_strip_hide, or the softmax by what attn_strip_sees gives, hides
+// it. `key` views the part's first key.
 void ATTN_NAME(attn_strip_scores)(const struct ATTN_NAME(attn_strip_plan) * plan,
                                   const struct attn_sdpa_sequence *sequence,
                                   const struct ATTN_NAME(attn_strip_scratch) * scratch,
                                   const struct ATTN_NAME(attn_strip) * strip,
                                   struct ATTN_NAME(attn_rows_view) key,
                                   struct ATTN_NAME(attn_strip_block) * part);
+
+// The keys that each lane sees, counted from part->origin.
+void ATTN_NAME(attn_strip_sees)(const struct ATTN_NAME(attn_strip) * strip,
+                                const struct ATTN_NAME(attn_strip_block) * part, ATTN_REAL *first,
+                                ATTN_REAL *stop);
+
+// Scores of all other keys become -inf.
+void ATTN_NAME(attn_strip_hide)(const struct ATTN_NAME(attn_strip_plan) * plan,
+                                const struct ATTN_NAME(attn_strip_scratch) * scratch,
+                                const struct ATTN_NAME(attn_strip) * strip,
+                                struct ATTN_NAME(attn_strip_block) * part);
 
 // True where keys take the lanes, since the rows would leave most of them idle.
 bool ATTN_NAME(attn_strip_is_few)(const struct ATTN_NAME(attn_strip_plan) * plan,

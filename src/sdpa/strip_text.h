@@ -173,17 +173,39 @@ rows_view_t REAL_NAME(attn_strip_load_rows)(const plan_t *plan, const struct att
 
 // ---- start --------------------------------------------------------------------------------------
 
-static void start_lanes(const struct attn_sdpa_sequence *sequence, strip_t *strip)
+// Visible keys of rows [from, to), which share a vector.
+static struct attn_key_range start_vector(const struct attn_sdpa_sequence *sequence, strip_t *strip,
+                                          int64_t from, int64_t to)
 {
-    strip->lowest = sequence->key_len;
-    strip->highest = 0;
-    for (int64_t l = 0; l < strip->rows; l++) {
-        attn_sdpa_visible_keys(sequence, strip->row[l], &strip->begin[l], &strip->end[l]);
-        if (strip->begin[l] < strip->end[l]) {
-            strip->lowest = attn_min(strip->lowest, strip->begin[l]);
-            strip->highest = attn_max(strip->highest, strip->end[l]);
+    struct attn_key_range any = {sequence->key_len, 0}, all = strip->by_all;
+    for (int64_t l = from; l < to; l++) {
+        int64_t begin, end;
+        attn_sdpa_visible_keys(sequence, strip->row[l], &begin, &end);
+        strip->begin[l] = begin;
+        strip->end[l] = end;
+        all.begin = attn_max(all.begin, begin);
+        all.end = attn_min(all.end, end);
+        if (begin < end) {
+            any = attn_key_union(any, (struct attn_key_range){begin, end});
         }
     }
+    strip->by_all = all;
+    return any;
+}
+
+static void start_lanes(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
+                        strip_t *strip)
+{
+    const int64_t vector = plan->kernels->vector_lanes;
+    struct attn_key_range any = {sequence->key_len, 0};
+    strip->by_all = (struct attn_key_range){0, sequence->key_len};
+    for (int64_t l = 0; l < strip->rows; l += vector) {
+        struct attn_key_range *const of = &strip->by_vector[l / vector];
+        *of = start_vector(sequence, strip, l, attn_min(l + vector, strip->rows));
+        any = attn_key_union(any, *of);
+    }
+    strip->lowest = any.begin;
+    strip->highest = any.end;
     for (int64_t l = strip->rows; l < strip->lanes; l++) {
         strip->begin[l] = strip->begin[l - 1];
         strip->end[l] = strip->end[l - 1];
@@ -249,7 +271,7 @@ void REAL_NAME(attn_strip_start)(const plan_t *plan, const struct attn_sdpa_sequ
                                  const scratch_t *scratch, strip_t *strip)
 {
     strip->lanes = attn_round_up(strip->rows, plan->kernels->vector_lanes);
-    start_lanes(sequence, strip);
+    start_lanes(plan, sequence, strip);
     start_query(plan, sequence, scratch, strip);
     if (plan->problem->dropout == ATTN_DROPOUT_PHILOX) {
         start_dropout(plan, sequence, strip);
@@ -286,12 +308,8 @@ enum { RAGGED_KEYS = 16 };
 // such a group would be a tile of their own. Empty as *begin == *end == part->end.
 static void fully_visible(const strip_t *strip, const block_t *part, int64_t *begin, int64_t *end)
 {
-    *begin = part->begin;
-    *end = part->end;
-    for (int64_t l = 0; l < strip->rows; l++) {
-        *begin = attn_max(*begin, strip->begin[l]);
-        *end = attn_min(*end, strip->end[l]);
-    }
+    *begin = attn_max(part->begin, strip->by_all.begin);
+    *end = attn_min(part->end, strip->by_all.end);
     if (*begin > part->begin) {
         *begin = part->begin + attn_round_up(*begin - part->begin, RAGGED_KEYS);
     }
@@ -347,38 +365,56 @@ static void multiply_all(const plan_t *plan, const scratch_t *scratch, const str
 static void multiply_ragged(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                             rows_view_t key, const block_t *part, int64_t begin, int64_t end)
 {
-    const int64_t vector = plan->kernels->vector_lanes;
+    const int64_t vector = plan->kernels->vector_lanes, vectors = strip->lanes / vector;
     for (int64_t from = begin; from < end; from += RAGGED_KEYS) {
         const int64_t to = attn_min(from + RAGGED_KEYS, end);
-        int64_t first = strip->rows, last = 0;
-        for (int64_t l = 0; l < strip->rows; l++) {
-            if (strip->begin[l] < to && from < strip->end[l]) {
-                first = attn_min(first, l);
-                last = l + 1;
+        int64_t first = vectors, last = 0;
+        for (int64_t v = 0; v < vectors; v++) {
+            if (strip->by_vector[v].begin < to && from < strip->by_vector[v].end) {
+                first = attn_min(first, v);
+                last = v + 1;
             }
         }
         if (first < last) {
-            const int64_t lane = first / vector * vector;
-            multiply(plan, scratch, strip, key, part, from, to, lane,
-                     attn_round_up(last, vector) - lane);
+            multiply(plan, scratch, strip, key, part, from, to, first * vector,
+                     (last - first) * vector);
         }
     }
 }
 
-static void hide(const plan_t *plan, const scratch_t *scratch, const strip_t *strip, block_t *part,
-                 int64_t begin, int64_t end)
+void REAL_NAME(attn_strip_sees)(const strip_t *strip, const block_t *part, real *first, real *stop)
+{
+    for (int64_t l = 0; l < strip->lanes; l++) {
+        const int64_t begin = attn_sdpa_clamp(strip->begin[l], part->begin, part->end);
+        const int64_t end = attn_sdpa_clamp(strip->end[l], part->origin, part->end);
+        first[l] = (real)(begin - part->origin);
+        stop[l] = (real)(end - part->origin);
+    }
+}
+
+// Keys [begin, end).
+static void hide(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                 const block_t *part, int64_t begin, int64_t end)
 {
     if (begin >= end) {
         return;
     }
     real first[ATTN_STRIP_LANES], stop[ATTN_STRIP_LANES];
-    for (int64_t l = 0; l < strip->lanes; l++) {
-        first[l] = (real)attn_sdpa_clamp(strip->begin[l] - begin, 0, end - begin);
-        stop[l] = (real)attn_sdpa_clamp(strip->end[l] - begin, 0, end - begin);
-    }
+    block_t keys = *part;
+    keys.origin = begin;
+    REAL_NAME(attn_strip_sees)(strip, &keys, first, stop);
     plan->kernels->hide_outside(scratch->score + (begin - part->origin) * plan->width, plan->width,
                                 end - begin, strip->lanes, first, stop);
-    part->hidden = true;
+}
+
+void REAL_NAME(attn_strip_hide)(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
+                                block_t *part)
+{
+    hide(plan, scratch, strip, part, part->origin, part->visible_begin);
+    hide(plan, scratch, strip, part, part->visible_end, part->end);
+    part->hidden = part->hidden || REAL_NAME(attn_strip_is_ragged)(part);
+    part->visible_begin = part->origin;
+    part->visible_end = part->end;
 }
 
 static void adjust(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
@@ -401,10 +437,10 @@ void REAL_NAME(attn_strip_scores)(const plan_t *plan, const struct attn_sdpa_seq
     }
     if (plan->adjusts) {
         adjust(plan, sequence, scratch, strip, part);
-        part->hidden = plan->masks_by_element;
     }
-    hide(plan, scratch, strip, part, part->origin, begin);
-    hide(plan, scratch, strip, part, end, part->end);
+    part->hidden = plan->masks_by_element;
+    part->visible_begin = begin;
+    part->visible_end = end;
 }
 
 // ---- softcap, bias, keep, ALiBi -----------------------------------------------------------------

@@ -51,6 +51,7 @@ static bool scores_of_block(const plan_t *plan, const struct attn_sdpa_sequence 
         plan, &plan->problem->key, sequence->batch, key_head, sequence->key_start + part->begin,
         part->end - part->begin, plan->problem->head_dim, false, scratch->key);
     REAL_NAME(attn_strip_scores)(plan, sequence, scratch, strip, key, part);
+    REAL_NAME(attn_strip_hide)(plan, scratch, strip, part);
     return true;
 }
 

@@ -48,8 +48,13 @@ static void check_quads(struct check *check, const kernels_t *kernels)
     real max[ATTN_QUAD], sum[ATTN_QUAD], factor[ATTN_QUAD];
     memcpy(max, strip.max, sizeof max);
     memcpy(sum, strip.sum, sizeof sum);
-    const struct REAL_NAME(attn_softmax)
-        call = {quads.data, ATTN_QUAD, scale, max, sum, factor, hidden};
+    const struct REAL_NAME(attn_softmax) call = {.score = quads.data,
+                                                 .row = ATTN_QUAD,
+                                                 .scale = scale,
+                                                 .max = max,
+                                                 .sum = sum,
+                                                 .factor = factor,
+                                                 .hidden = hidden};
     const struct REAL_NAME(attn_softmax) usual = softmax_call(&strip, scale, hidden);
     kernels->softmax_quads(&call, keys);
     kernels->softmax(&usual, keys, WIDTH);

@@ -61,7 +61,13 @@ static void small_by_steps(const kernels_t *kernels, const struct small_case *s,
         max[l] = (real)-INFINITY;
         sum[l] = 0;
     }
-    const struct REAL_NAME(attn_softmax) strip = {score, lanes, scale, max, sum, unused, true};
+    const struct REAL_NAME(attn_softmax) strip = {.score = score,
+                                                  .row = lanes,
+                                                  .scale = scale,
+                                                  .max = max,
+                                                  .sum = sum,
+                                                  .factor = unused,
+                                                  .hidden = true};
     kernels->softmax(&strip, skipped + keys, lanes);
     const struct REAL_NAME(attn_tile) values = {.a = score + skipped * lanes,
                                                 .a_row = 1,
