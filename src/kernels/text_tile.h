@@ -54,10 +54,11 @@ INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, in
     }
 }
 
-// What a block asks for meanwhile: `step` bytes on in each of `times`, a line at most; `work` multiply-adds
-// lie between two of them. Where rows are short and apart, all at once. With nothing to ask for it is what
+// What a block asks for meanwhile: `step` bytes on in each of `times`, `lines` lines at most; `work`
+// multiply-adds lie between two of them. Where rows are short and apart, all at once. With nothing to ask for it is what
 // the block reads anyway.
-INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, int64_t *step)
+INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, const int lines,
+                              int64_t *step)
 {
     const char *data = (const char *)t->a;
     *step = 0;
@@ -65,7 +66,8 @@ INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, i
         return data;
     }
     const int64_t wanted = work * t->ahead->rate / 1024;
-    const int64_t bytes = times * (wanted < ATTN_CACHE_LINE ? wanted : ATTN_CACHE_LINE);
+    const int64_t most = lines * ATTN_CACHE_LINE;
+    const int64_t bytes = times * (wanted < most ? wanted : most);
     const int64_t taken = attn_ahead_take(t->ahead, bytes, &data);
     *step = (taken + times - 1) / times;
     attn_ahead_ask(t->ahead, bytes - taken);
@@ -119,12 +121,16 @@ INLINE void tile_block(const tile_call *t, const int rows, const int vectors, in
     const char *b = (reals ? (const char *)t->b : (const char *)t->narrow_b) + lane * size;
     // A line that is asked for twice goes to the second-level cache twice; small blocks, which wait
     // for memory, have a line to ask for in every step.
-    const int steps = rows * vectors >= TILE_SHARED_LINE ? 4 : 1;
+    const int steps = rows * vectors >= TILE_SHARED_LINE ? 4 : 1, lines = steps > 1 ? 2 : 1;
     int64_t ahead_step;
-    const char *ahead = tile_ahead(t, rows * vectors * steps, depth / steps, &ahead_step);
+    const char *ahead = tile_ahead(t, rows * vectors * steps, depth / steps, lines, &ahead_step);
+    const bool two = lines > 1 && ahead_step > ATTN_CACHE_LINE;
     int64_t k = 0;
     for (; k + steps <= depth; k += steps) {
         __builtin_prefetch(ahead, 0, 2);
+        if (two) {
+            __builtin_prefetch(ahead + ATTN_CACHE_LINE, 0, 2);
+        }
         ahead += ahead_step;
         UNROLL for (int s = 0; s < steps; s++)
         {
