@@ -8,6 +8,10 @@
 static bool finite(const real *source, int64_t source_row, int64_t rows, int64_t columns)
 {
     vreal sum[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+    if (source_row == columns) {
+        columns *= rows;
+        rows = rows > 0;
+    }
     for (int64_t r = 0; r < rows; r++, source += source_row) {
         int64_t c = 0;
         for (; c + 4 * V_LANES <= columns; c += 4 * V_LANES) {
@@ -40,6 +44,12 @@ static void scale_rows(const struct REAL_NAME(attn_scale) * t, int64_t rows, int
         real *target = t->target + r * t->target_row;
         const vreal factor = v_set1(t->factor[r * t->factor_step]);
         int64_t c = 0;
+        for (; c + 4 * V_LANES <= columns; c += 4 * V_LANES) {
+            UNROLL for (int i = 0; i < 4 * V_LANES; i += V_LANES)
+            {
+                v_store(target + c + i, scaled(v_load(source + c + i), factor));
+            }
+        }
         for (; c + V_LANES <= columns; c += V_LANES) {
             v_store(target + c, scaled(v_load(source + c), factor));
         }

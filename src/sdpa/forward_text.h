@@ -464,19 +464,19 @@ static void finish_strip(const plan_t *plan, const struct attn_sdpa_sequence *se
         memset(strip->accumulator, 0, (size_t)(strip->rows * p->value_dim) * sizeof(real));
     }
     real factor[ATTN_STRIP_LANES];
-    bool sees[ATTN_STRIP_LANES]; // any key: a sink, whatever it is, has no part in the output
-    for (int64_t l = 0; l < strip->lanes; l++) {
+    real of_keys[ATTN_STRIP_LANES]; // a sink, whatever it is, has no part in the output
+    memcpy(of_keys, strip->sum, sizeof of_keys);
+    for (int64_t l = 0; l < ATTN_STRIP_LANES; l++) {
         factor[l] = 1;
-        sees[l] = strip->sum[l] != 0;
     }
     if (p->sinks.data) {
         join_sinks(plan, strip, factor);
     }
     spread_nan(strip);
     store_stats(plan, sequence, strip);
+    const real kept = (real)p->dropout_scale;
     for (int64_t l = 0; l < strip->rows; l++) {
-        const real share = factor[l] / strip->sum[l] * (real)p->dropout_scale;
-        factor[l] = sees[l] ? share : 0;
+        factor[l] = of_keys[l] != 0 ? factor[l] / strip->sum[l] * kept : 0;
     }
     if (p->output.data) {
         store_output(plan, sequence, scratch, strip, accumulator, factor);

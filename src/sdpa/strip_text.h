@@ -210,7 +210,7 @@ static void start_lanes(const plan_t *plan, const struct attn_sdpa_sequence *seq
         strip->begin[l] = strip->begin[l - 1];
         strip->end[l] = strip->end[l - 1];
     }
-    for (int64_t l = 0; l < strip->lanes; l++) {
+    for (int64_t l = 0; l < ATTN_STRIP_LANES; l++) {
         strip->max[l] = NONE;
         strip->sum[l] = 0;
     }
