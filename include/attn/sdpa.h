@@ -19,10 +19,10 @@
 // Edge rules. A masked key or value never influences anything, even if it is NaN, and memory beyond
 // a key length, or beyond what causality and window let any row see, is never touched. A visible NaN
 // reaches exactly the rows that see it (a key that dropout drops is still visible); it makes their
-// row_max, row_sum and lse NaN where it is in a score. A row with nothing to see has output 0, lse
-// -inf (or the sink, where there is one: grad_lse then passes to the sink) and zero gradients; rows
-// at or beyond a query length count as such. Sizes of 0 are legal. Finite logits up to the float
-// limit do not overflow.
+// row_max, row_sum and lse NaN where it is in a score, and so does a score or sink of +inf. A row
+// with nothing to see has output 0, lse -inf (or the sink, where there is one: grad_lse then passes
+// to the sink) and zero gradients; rows at or beyond a query length count as such. Sizes of 0 are
+// legal. Finite logits up to the float limit do not overflow.
 //
 // Numerics. Scores and sums are float32 for float32, float16 and bfloat16 storage, float64 for
 // float64. The bits of a row depend on that row's own problem only: not on threads, batch

@@ -37,9 +37,9 @@ static double row_term(const struct attn_kernels *kernels, const struct attn_sdp
 {
     const double max = load(&problem->row_max, batch, head, row, 0);
     const double sum = load(&problem->row_sum, batch, head, row, 0);
-    const double sink = attn_sdpa_real(&problem->sinks, head);
-    if (isinf(sink) && sink < 0) {
-        return 0; // no sink at all, and its row may have no sum either
+    const double sink = attn_sdpa_sink(problem, head);
+    if (isinf(sink)) {
+        return isnan(sum) ? sum : 0; // no sink at all, and its row may have no sum either
     }
     double weight = sink - max;
     kernels->f64->exp(&weight, &weight, 1);

@@ -238,8 +238,7 @@ static void store(const struct attn_sdpa_view *view, int64_t offset, double valu
 static void write_unseen_row(const struct attn_sdpa_problem *problem, int64_t batch, int64_t head,
                              int64_t row)
 {
-    const double max = problem->sinks.data ? attn_sdpa_real(&problem->sinks, head)
-                                           : (double)-INFINITY;
+    const double max = attn_sdpa_sink(problem, head);
     const double sum = isnan(max) ? max : max > (double)-INFINITY ? 1 : 0;
     const struct attn_sdpa_view *views[3] = {&problem->row_max, &problem->row_sum, &problem->lse};
     const double values[3] = {max, sum, max};

@@ -391,7 +391,7 @@ static void join_sinks(const plan_t *plan, strip_t *strip, real *factor)
     real sink[ATTN_STRIP_LANES], one[ATTN_STRIP_LANES], unused[ATTN_STRIP_LANES];
     for (int64_t l = 0; l < strip->lanes; l++) {
         const int64_t lane = attn_min(l, strip->rows - 1);
-        sink[l] = (real)attn_sdpa_real(&plan->problem->sinks, strip->head[lane]);
+        sink[l] = (real)attn_sdpa_sink(plan->problem, strip->head[lane]);
         one[l] = 1;
     }
     const struct REAL_NAME(attn_join) stats = {strip->max, strip->sum, sink, one, factor, unused};

@@ -7,6 +7,7 @@
 #ifndef ATTN_SDPA_PROBLEM_H
 #define ATTN_SDPA_PROBLEM_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -124,6 +125,15 @@ static inline double attn_sdpa_real(const struct attn_sdpa_view *view, int64_t n
     const int64_t at = n * view->stride[0];
     return view->dtype == ATTN_F32 ? (double)((const float *)view->data)[at]
                                    : ((const double *)view->data)[at];
+}
+
+// A head's sink; -inf, which is none, without sinks. An infinite one is NaN: the softmax of an infinite
+// logit is not defined.
+static inline double attn_sdpa_sink(const struct attn_sdpa_problem *problem, int64_t head)
+{
+    const double sink = problem->sinks.data ? attn_sdpa_real(&problem->sinks, head)
+                                            : -(double)INFINITY;
+    return sink == (double)INFINITY ? (double)NAN : sink;
 }
 
 static inline int64_t attn_sdpa_clamp(int64_t value, int64_t low, int64_t high)

@@ -97,11 +97,11 @@ static double score(const struct attn_sdpa_problem *problem,
     return s;
 }
 
-// Step 5: weights = exp(score - max) / sum. A NaN score makes every weight of its row NaN.
+// Step 5: weights = exp(score - max) / sum. A NaN or +infinite score makes max, sum and all weights of
+// its row NaN.
 static void softmax(const struct attn_sdpa_problem *problem, struct attn_reference_row *row)
 {
-    const bool has_sink = problem->sinks.data != NULL;
-    const double sink = has_sink ? attn_sdpa_real(&problem->sinks, row->head) : -(double)INFINITY;
+    const double sink = attn_sdpa_sink(problem, row->head);
     row->live = false;
     row->max = sink;
     for (int64_t j = row->begin; j < row->end; j++) {
@@ -110,7 +110,7 @@ static void softmax(const struct attn_sdpa_problem *problem, struct attn_referen
         row->max = s > row->max || isnan(s) ? s : row->max;
     }
     const bool nothing = row->max == -(double)INFINITY;
-    const double sink_term = nothing || !has_sink ? 0.0 : exp(sink - row->max);
+    const double sink_term = nothing ? 0.0 : exp(sink - row->max);
     row->sum = sink_term;
     for (int64_t j = row->begin; j < row->end; j++) {
         const bool hidden = row->scores[j] == -(double)INFINITY;
@@ -121,6 +121,7 @@ static void softmax(const struct attn_sdpa_problem *problem, struct attn_referen
         const bool hidden = row->scores[j] == -(double)INFINITY;
         row->weights[j] = hidden ? 0.0 : row->weights[j] / row->sum;
     }
+    row->max = isnan(row->sum) ? row->sum : row->max;
     row->sink_weight = sink_term == 0.0 ? 0.0 : sink_term / row->sum;
 }
 
