@@ -34,8 +34,8 @@ typedef enum attn_tile_select {
 // How an operand lies in memory: as elements of the arithmetic, or, for float32, in 16 bits each.
 typedef enum attn_storage { ATTN_STORED_REAL = 0, ATTN_STORED_F16, ATTN_STORED_BF16 } attn_storage;
 
-// Rows of a quad, in which a few rows of scores lie key by key.
-enum { ATTN_QUAD = 4 };
+// Rows of a quad, in which a few rows of scores lie key by key; four of them are whole vectors.
+enum { ATTN_QUAD = 4, ATTN_FOUR_QUADS = 4 * ATTN_QUAD };
 
 // What the kernel `small` takes at most.
 enum { ATTN_SMALL_KEYS = 16, ATTN_SMALL_DIM = 16 };

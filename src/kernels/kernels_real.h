@@ -41,8 +41,9 @@ struct ATTN_NAME(attn_softmax) {
     // For softmax only:
     ATTN_REAL *factor;
     bool hidden; // the strip may hold -inf; such a weight becomes ATTN_HIDDEN
-    // Per lane the keys that it sees, of [0, keys); the others' scores are not looked at, and their weights
-    // become ATTN_HIDDEN. NULL: all keys, as all lanes see [visible_begin, visible_end).
+    // Per lane the keys that it sees, of [0, keys); the others' scores do not count, whatever they are, and
+    // their weights become ATTN_HIDDEN. All lanes see at least [visible_begin, visible_end). NULL: every
+    // lane sees all keys, and visible_* are not looked at.
     const ATTN_REAL *first, *stop;
     int64_t visible_begin, visible_end;
 };
@@ -135,12 +136,13 @@ struct ATTN_NAME(attn_kernels) {
     // exp(old max - max), sum its old value times factor plus the strip's. A NaN score leaves max
     // alone and makes weight and sum NaN.
     void (*softmax)(const struct ATTN_NAME(attn_softmax) * strip, int64_t keys, int64_t lanes);
-    // The same of up to ATTN_QUAD rows, key by key: score[ATTN_QUAD k + row], and keys a multiple of 4; max,
-    // sum and factor have ATTN_QUAD entries. quads brings scores (rows, keys) there, rows that are missing
-    // as 0; keys is a multiple of vector_lanes. NULL in float64's tables.
+    // The same of up to ATTN_QUAD rows that lie key by key, score[ATTN_QUAD k + row], for keys in multiples
+    // of 4. All ATTN_QUAD entries of max, sum and factor are read and written; row, first, stop and
+    // visible_* are not looked at. NULL in float64's tables, as the next one.
     void (*softmax_quads)(const struct ATTN_NAME(attn_softmax) * quads, int64_t keys);
-    void (*quads)(const ATTN_REAL *scores, int64_t scores_row, int64_t rows, int64_t keys,
-                  ATTN_REAL *quads);
+    // Scores (rows, keys), keys a multiple of vector_lanes, key by key; rows that are missing are 0.
+    void (*to_quads)(const ATTN_REAL *scores, int64_t scores_row, int64_t rows, int64_t keys,
+                     ATTN_REAL *quads);
     // The final weights exp(natural - max) / sum; -inf becomes ATTN_HIDDEN. A sum of 0 gives 0.
     void (*weights)(const struct ATTN_NAME(attn_softmax) * strip, int64_t keys, int64_t lanes);
     void (*join)(const struct ATTN_NAME(attn_join) * stats, int64_t lanes);

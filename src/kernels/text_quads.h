@@ -9,7 +9,8 @@
 #if ATTN_REAL_BITS == 32
 #include "kernels/text_softmax.h"
 
-enum { FOUR_QUADS = 4 * ATTN_QUAD, QUAD_VECTORS = FOUR_QUADS / V_LANES };
+enum { QUAD_VECTORS = ATTN_FOUR_QUADS / V_LANES };
+_Static_assert(ATTN_FOUR_QUADS % V_LANES == 0, "four quads are whole vectors");
 
 // A value per row, repeated over the lanes.
 INLINE vreal quad_rows(const real *rows)
@@ -19,6 +20,19 @@ INLINE vreal quad_rows(const real *rows)
         lanes[i] = rows[i % ATTN_QUAD];
     }
     return v_load(lanes);
+}
+
+// The four keys of all vectors as rows: place[k mod 4].
+INLINE void split_places(const vreal v[QUAD_VECTORS], vreal place[4])
+{
+    real elements[ATTN_FOUR_QUADS];
+    UNROLL for (int i = 0; i < QUAD_VECTORS; i++)
+    {
+        v_store(elements + i * V_LANES, v[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        place[i] = quad_rows(elements + i * ATTN_QUAD);
+    }
 }
 
 // The largest score of each row; which of two zeros it is depends on the key's place as in find_largest.
@@ -35,15 +49,9 @@ INLINE vreal largest_of_quads(const real *score, int64_t keys)
             m[v] = v_max(v_load(score + k * ATTN_QUAD + v * V_LANES), m[v]);
         }
     }
-    real of_place[FOUR_QUADS];
-    UNROLL for (int v = 0; v < QUAD_VECTORS; v++)
-    {
-        v_store(of_place + v * V_LANES, m[v]);
-    }
-    const vreal first = quad_rows(of_place), second = quad_rows(of_place + ATTN_QUAD);
-    const vreal third = quad_rows(of_place + 2 * ATTN_QUAD);
-    const vreal fourth = quad_rows(of_place + 3 * ATTN_QUAD);
-    return v_max(v_max(first, second), v_max(third, fourth));
+    vreal place[4];
+    split_places(m, place);
+    return v_max(v_max(place[0], place[1]), v_max(place[2], place[3]));
 }
 
 // The sum of each row's weights.
@@ -62,15 +70,9 @@ INLINE vreal weights_of_quads(const struct weight_terms *w, real *score, int64_t
             sum[v] = v_add(sum[v], one_weight(w, at, hidden, any_large));
         }
     }
-    real of_place[FOUR_QUADS];
-    UNROLL for (int v = 0; v < QUAD_VECTORS; v++)
-    {
-        v_store(of_place + v * V_LANES, sum[v]);
-    }
-    const vreal first = quad_rows(of_place), second = quad_rows(of_place + ATTN_QUAD);
-    const vreal third = quad_rows(of_place + 2 * ATTN_QUAD);
-    const vreal fourth = quad_rows(of_place + 3 * ATTN_QUAD);
-    return v_add(v_add(first, second), v_add(third, fourth));
+    vreal place[4];
+    split_places(sum, place);
+    return v_add(v_add(place[0], place[1]), v_add(place[2], place[3]));
 }
 
 static void softmax_quads(const softmax_call *t, int64_t keys)
@@ -93,7 +95,8 @@ static void softmax_quads(const softmax_call *t, int64_t keys)
     v_store_part(t->sum, v_fma(old_sum, factor, sum), ATTN_QUAD);
 }
 
-static void quads(const real *scores, int64_t scores_row, int64_t rows, int64_t keys, real *quads)
+static void to_quads(const real *scores, int64_t scores_row, int64_t rows, int64_t keys,
+                     real *quads)
 {
     for (int64_t k = 0; k < keys; k += V_LANES) {
         vreal row[ATTN_QUAD];

@@ -56,7 +56,7 @@ INLINE vreal rescale_factor(const struct weight_terms *w, vreal old_max)
     return v_exp2(v_select(v_eq(w->max, old_max), v_zero(), t));
 }
 
-// Keys [begin, end) of a strip for one vector of lanes; begin is a multiple of 4.
+// Keys [begin, end) of a strip for one vector of lanes; begin is a multiple of 4 where there are any.
 struct key_span {
     int64_t begin, end;
 };
@@ -70,8 +70,9 @@ INLINE vreal seen_score(real *score, vreal key, vreal first, vreal stop)
     return s;
 }
 
-// Which zero is the largest of several must not depend on how many keys the call has: the key's place in
-// its group of four decides, as it does for the sum.
+// Which zero is the largest of several must not depend on how many keys the call has, or on other rows: the
+// key's place in its group of four decides, as it does for the sum, and then the first. So spans come in
+// ascending order.
 INLINE void find_largest(const struct key_span *span, real *score, int64_t row, const bool ragged,
                          vreal first, vreal stop, vreal largest[4])
 {
@@ -180,13 +181,16 @@ INLINE void softmax_lanes(const softmax_call *t, int64_t keys, int64_t lane, con
         m[i] = v_set1((real)-INFINITY);
         s[i] = v_zero();
     }
+    const vreal first = ragged ? v_load(t->first + lane) : v_zero();
+    const vreal stop = ragged ? v_load(t->stop + lane) : v_zero();
     if (ragged) {
-        const vreal first = v_load(t->first + lane), stop = v_load(t->stop + lane);
         cut_spans(t, keys, first, stop, spans);
         find_largest(&spans[0], score, t->row, true, first, stop, m);
+    }
+    find_largest(&spans[1], score, t->row, false, first, stop, m);
+    if (ragged) {
         find_largest(&spans[2], score, t->row, true, first, stop, m);
     }
-    find_largest(&spans[1], score, t->row, false, v_zero(), v_zero(), m);
     const vreal largest = v_max(v_max(m[0], m[1]), v_max(m[2], m[3]));
     const vreal old_max = v_load(t->max + lane);
     const vreal max = v_max(v_mul(largest, v_set1(t->scale)), old_max);

@@ -20,7 +20,7 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
 #if ATTN_REAL_BITS == 32
     .transpose_halves = transpose_halves,
     .softmax_quads = softmax_quads,
-    .quads = quads,
+    .to_quads = to_quads,
 #endif
     .softmax = softmax,
     .weights = weights,

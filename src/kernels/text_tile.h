@@ -55,8 +55,8 @@ INLINE void tile_begin(const tile_call *t, const int rows, const int vectors, in
 }
 
 // What a block asks for meanwhile: `step` bytes on in each of `times`, `lines` lines at most; `work`
-// multiply-adds lie between two of them. Where rows are short and apart, all at once. With nothing to ask for it is what
-// the block reads anyway.
+// multiply-adds lie between two of them. Where rows are short and apart, all at once. With nothing to
+// ask for it is what the block reads anyway.
 INLINE const char *tile_ahead(const tile_call *t, int64_t work, int64_t times, const int lines,
                               int64_t *step)
 {

@@ -1,4 +1,4 @@
-// kernels/text_transpose.h: transposition by squares of V_LANES.
+// kernels/text_transpose.h: transposition by squares: of V_LANES reals, of twice as many elements of 16 bits.
 #ifndef ATTN_KERNELS_TEXT_TRANSPOSE_H
 #define ATTN_KERNELS_TEXT_TRANSPOSE_H
 

@@ -260,11 +260,8 @@ static int ragged_runs(const strip_t *strip, int64_t from, int64_t to, struct ke
 // A part's keys as runs in ascending order: those that all rows see are one run.
 static int cut_runs(const strip_t *strip, const block_t *part, struct key_run runs[2 * MOST_RUNS])
 {
-    int64_t begin = part->begin, end = part->end;
-    for (int64_t l = 0; l < strip->rows; l++) {
-        begin = attn_max(begin, strip->begin[l]);
-        end = attn_min(end, strip->end[l]);
-    }
+    const int64_t begin = attn_max(part->begin, strip->by_all.begin);
+    const int64_t end = attn_min(part->end, strip->by_all.end);
     if (begin >= end) {
         return ragged_runs(strip, part->begin, part->end, runs);
     }

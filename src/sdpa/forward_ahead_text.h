@@ -58,11 +58,6 @@ static void ask_for_first_keys(const plan_t *plan, const struct attn_forward_row
                  attn_min(begin + plan->key_block, sequence.key_len), ahead);
 }
 
-static bool few_rows(const strip_t *strips, int64_t count)
-{
-    return count == 1 && strips->rows <= ATTN_FEW_ROWS;
-}
-
 // rows: the job that begins, its strips started, over `keys`. next: what will likely come after it, or
 // NULL
 static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequence,
@@ -86,11 +81,12 @@ static void look_ahead(const plan_t *plan, const struct attn_sdpa_sequence *sequ
     for (int64_t s = 0; s < strips; s++) {
         pairs += REAL_NAME(attn_strip_pairs)(&worker->strips[s], keys);
     }
-    const int64_t fetched = keys_are_near(plan, rows) ? 0 : attn_max(keys.end - keys.begin, 0);
+    const int64_t seen = attn_max(keys.end - keys.begin, 0);
+    const int64_t fetched = keys_are_near(plan, rows) ? 0 : seen;
     const double to_come = (double)(fetched + plan->key_block) * (double)attn_bytes_per_key(p);
     double work = pairs * (double)(p->head_dim + p->value_dim);
-    if (few_rows(worker->strips, strips)) { // keys are transposed
-        work += (double)(keys.end - keys.begin) * (double)p->head_dim;
+    if (REAL_NAME(attn_strip_is_few)(plan, worker->strips)) { // keys are transposed
+        work += (double)seen * (double)p->head_dim;
     }
     work /= plan->kernels->vector_lanes;
     ahead->rate = attn_ahead_rate((double)attn_ahead_bytes(ahead) + to_come, work);

@@ -187,7 +187,7 @@ static void fold_weights(const plan_t *plan, const scratch_t *scratch, strip_t *
     struct REAL_NAME(attn_softmax) call = softmax_call(plan, scratch, strip, part);
     real first[ATTN_STRIP_LANES], stop[ATTN_STRIP_LANES];
     if (REAL_NAME(attn_strip_is_ragged)(part)) {
-        REAL_NAME(attn_strip_sees)(strip, part, first, stop);
+        REAL_NAME(attn_strip_lane_ranges)(strip, part, first, stop);
         call.first = first;
         call.stop = stop;
         call.visible_begin = part->visible_begin - part->origin;
@@ -339,7 +339,7 @@ static bool load_block(const plan_t *plan, const struct attn_sdpa_sequence *sequ
 {
     const struct attn_sdpa_problem *p = plan->problem;
     const int64_t first = sequence->key_start + begin, batch = sequence->batch;
-    if (few_rows(strips, count_strips)) {
+    if (count_strips == 1 && strips->rows <= ATTN_QUAD) {
         *key = REAL_NAME(attn_strip_later_rows)(plan, &p->key, batch, key_head, first, p->head_dim);
         *value =
             REAL_NAME(attn_strip_later_rows)(plan, &p->value, batch, key_head, first, p->value_dim);

@@ -17,9 +17,8 @@
 
 enum {
     ATTN_STRIP_LANES = 96, // a multiple of every tier's vector; the backward's strips are as wide
-    ATTN_STRIP_MOST_VECTORS = ATTN_STRIP_LANES / 2,
-    ATTN_SEGMENT_BLOCKS = 8,  // key blocks per segment
-    ATTN_FEW_ROWS = ATTN_QUAD // so many let the keys take the lanes
+    ATTN_STRIP_MOST_VECTORS = ATTN_STRIP_LANES / 2, // the narrowest has 2 lanes
+    ATTN_SEGMENT_BLOCKS = 8                         // key blocks per segment
 };
 
 // Keys per block: part of the numerics specification.

@@ -4,9 +4,10 @@
 // multiplied, which is the same chain for each score. Memory decides how long this takes, so that the next
 // keys have to come meanwhile.
 
+// More rows than half a vector are better off in the lanes themselves.
 bool REAL_NAME(attn_strip_is_few)(const plan_t *plan, const strip_t *strip)
 {
-    return strip->rows <= attn_min(ATTN_FEW_ROWS, plan->kernels->vector_lanes / 2);
+    return strip->rows <= attn_min(ATTN_QUAD, plan->kernels->vector_lanes / 2);
 }
 
 int64_t REAL_NAME(attn_strip_few_keys)(const plan_t *plan, const strip_t *strip, rows_view_t key,
@@ -48,7 +49,9 @@ static attn_storage transpose_keys(const plan_t *plan, const scratch_t *scratch,
     return storage;
 }
 
-// scratch->rows: a vector of rows of scores, then the keys.
+// In scratch->rows: `vector` rows of scores, then the keys (keys, D), which take half as much where they are
+// narrow: at most 2 V (2 V + D) reals, V being the vector. The least that scratch->rows has is a forward's
+// 3 V max(D, Dv, key_block), which is enough since a key block is 128 unless a dimension is larger.
 real *REAL_NAME(attn_strip_few_scores)(const plan_t *plan, const scratch_t *scratch,
                                        const strip_t *strip, rows_view_t key, int64_t keys)
 {

@@ -21,7 +21,7 @@ struct ATTN_NAME(attn_strip_scratch) {
     ATTN_REAL *score;         // key_block x width
     ATTN_REAL *key;           // key_block x head_dim, where keys are gathered
     ATTN_REAL *value;         // key_block x value_dim
-    ATTN_REAL *rows;          // width x max(head_dim, value_dim, key_block), row-major
+    ATTN_REAL *rows;          // width x max(head_dim, value_dim, key_block), for whatever comes
     ATTN_REAL *bias;          // key_block x width
     struct attn_ahead *ahead; // what the products ask for meanwhile, or NULL
 };
@@ -115,10 +115,10 @@ struct ATTN_NAME(attn_strip_block) {
     int64_t begin, end;
     int64_t origin; // begin rounded down to a multiple of 4: the key of the score strip's row 0
     int64_t width;  // of the score strip's rows
-    // After attn_strip_scores: keys that all lanes see, as far as they matter; scores that are -inf by
-    // element or otherwise.
-    int64_t visible_begin, visible_end;
-    bool hidden;
+    // After attn_strip_scores:
+    int64_t visible_begin,
+        visible_end; // keys that all lanes see, whole groups; both `end` for none
+    bool hidden;     // scores may be -inf for another reason than the shape of the mask
 };
 
 // Some lanes see less than others, or the score strip starts before the part.
@@ -143,9 +143,9 @@ void ATTN_NAME(attn_strip_scores)(const struct ATTN_NAME(attn_strip_plan) * plan
                                   struct ATTN_NAME(attn_strip_block) * part);
 
 // The keys that each lane sees, counted from part->origin.
-void ATTN_NAME(attn_strip_sees)(const struct ATTN_NAME(attn_strip) * strip,
-                                const struct ATTN_NAME(attn_strip_block) * part, ATTN_REAL *first,
-                                ATTN_REAL *stop);
+void ATTN_NAME(attn_strip_lane_ranges)(const struct ATTN_NAME(attn_strip) * strip,
+                                       const struct ATTN_NAME(attn_strip_block) * part,
+                                       ATTN_REAL *first, ATTN_REAL *stop);
 
 // Scores of all other keys become -inf.
 void ATTN_NAME(attn_strip_hide)(const struct ATTN_NAME(attn_strip_plan) * plan,

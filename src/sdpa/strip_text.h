@@ -382,17 +382,24 @@ static void multiply_ragged(const plan_t *plan, const scratch_t *scratch, const 
     }
 }
 
-void REAL_NAME(attn_strip_sees)(const strip_t *strip, const block_t *part, real *first, real *stop)
+// The keys of [begin, part->end) that each lane sees, counted from begin. Those before part->begin are
+// nobody's.
+static void lane_ranges(const strip_t *strip, const block_t *part, int64_t begin, real *first,
+                        real *stop)
 {
     for (int64_t l = 0; l < strip->lanes; l++) {
-        const int64_t begin = attn_sdpa_clamp(strip->begin[l], part->begin, part->end);
-        const int64_t end = attn_sdpa_clamp(strip->end[l], part->origin, part->end);
-        first[l] = (real)(begin - part->origin);
-        stop[l] = (real)(end - part->origin);
+        first[l] = (real)(attn_sdpa_clamp(strip->begin[l], part->begin, part->end) - begin);
+        stop[l] = (real)(attn_sdpa_clamp(strip->end[l], begin, part->end) - begin);
     }
 }
 
-// Keys [begin, end).
+void REAL_NAME(attn_strip_lane_ranges)(const strip_t *strip, const block_t *part, real *first,
+                                       real *stop)
+{
+    lane_ranges(strip, part, part->origin, first, stop);
+}
+
+// Keys [begin, end) of them.
 static void hide(const plan_t *plan, const scratch_t *scratch, const strip_t *strip,
                  const block_t *part, int64_t begin, int64_t end)
 {
@@ -400,9 +407,7 @@ static void hide(const plan_t *plan, const scratch_t *scratch, const strip_t *st
         return;
     }
     real first[ATTN_STRIP_LANES], stop[ATTN_STRIP_LANES];
-    block_t keys = *part;
-    keys.origin = begin;
-    REAL_NAME(attn_strip_sees)(strip, &keys, first, stop);
+    lane_ranges(strip, part, begin, first, stop);
     plan->kernels->hide_outside(scratch->score + (begin - part->origin) * plan->width, plan->width,
                                 end - begin, strip->lanes, first, stop);
 }

@@ -1,5 +1,5 @@
-// check_kernels/check_quads_text.h: few rows, key by key: against the softmax of a strip, bit for bit; for one
-// element type, included by check_text.h.
+// check_kernels/check_quads_text.h: few rows, key by key, against the softmax of a strip, bit for bit; for
+// one element type, included by check_text.h.
 
 #if ATTN_REAL_BITS == 32
 enum { QUADS_SLACK = 5 };
@@ -16,7 +16,7 @@ static void check_layout(struct check *check, const kernels_t *kernels, const st
             of[r * row + k] = strip->score[k * WIDTH + r];
         }
     }
-    kernels->quads(of, row, rows, keys, quads);
+    kernels->to_quads(of, row, rows, keys, quads);
     for (int64_t k = 0; k < keys; k++) {
         for (int64_t r = 0; r < ATTN_QUAD; r++) {
             if (!same(quads[k * ATTN_QUAD + r], r < rows ? strip->score[k * WIDTH + r] : 0)) {

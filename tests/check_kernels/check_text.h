@@ -91,9 +91,11 @@ static void sprinkle(struct check *check, attn_tile_select select, real *a, int6
 
 static void check_one_tile(struct check *check, const kernels_t *kernels)
 {
-    const int64_t rows = check_between(check, 0, 40), lanes = check_between(check, 0, 70);
+    const bool wide = check_random(check) % 8 == 0; // a single row, whose vectors go together
+    const int64_t rows = wide ? 1 : check_between(check, 0, 40);
+    const int64_t lanes = check_between(check, 0, wide ? 140 : 70);
     const int64_t depth = check_between(check, 0, 40);
-    const int64_t layout = check_between(check, 0, 2);
+    const int64_t layout = wide ? 0 : check_between(check, 0, 2);
     const int64_t a_row = layout == 0 ? 1 : layout == 1 ? depth + 3 : 2 * depth + 1;
     const int64_t a_depth = layout == 0 ? rows + 2 : layout == 1 ? 1 : 2;
     const int64_t b_depth = lanes + check_between(check, 0, 5);
@@ -225,6 +227,11 @@ static void fill_strip(struct check *check, struct strip *strip, int64_t keys)
             strip->score[i] = (real)NAN;
         }
     }
+    const bool zeros = check_random(check) % 4 == 0; // of either sign, and nothing larger
+    for (int64_t i = 0; zeros && i < keys * WIDTH; i++) {
+        const real sign = check_random(check) % 2 ? R(-0.0) : 0;
+        strip->score[i] = check_random(check) % 4 ? -(real)fabs(strip->score[i]) : sign;
+    }
 }
 
 static struct REAL_NAME(attn_softmax) softmax_call(struct strip *strip, real scale, bool hidden)
@@ -244,23 +251,26 @@ struct sight {
     real first[WIDTH], stop[WIDTH];
 };
 
-// In two cases of three lanes see some of the keys only: neighbours alike, so that whole vectors see
-// nothing of some. What all see is told as it is, or as less.
+// In two cases of three lanes see some of the keys only: neighbours much the same, so that whole vectors
+// see nothing of some. Half of these have keys that all see, which are told as they are or as less.
 static bool see_some(struct check *check, int64_t keys, struct sight *sight,
                      struct REAL_NAME(attn_softmax) * call)
 {
-    const uint32_t kind = check_random(check) % 3;
+    const uint32_t kind = check_random(check) % 6;
+    const int64_t low = kind < 3 ? keys : check_between(check, 0, keys);
+    const int64_t high = kind < 3 ? 0 : check_between(check, low, keys);
     int64_t begin = 0, end = keys;
     for (int64_t l = 0; l < WIDTH; l++) {
-        const int64_t near = (l + check_between(check, 0, 3)) * keys / (WIDTH + 3);
-        const int64_t first = kind == 1 && l % 5 ? near / 2 : 0;
-        const int64_t stop = check_random(check) % 30 ? near : first;
+        const int64_t near = l / 8 * 8 * keys / WIDTH + check_between(check, 0, 2);
+        int64_t first = kind % 3 == 1 ? near / 2 : 0, stop = near < keys ? near : keys;
+        first = first < low ? first : low;
+        stop = stop > high ? stop : high;
         sight->first[l] = (real)first;
         sight->stop[l] = (real)stop;
         begin = begin < first ? first : begin;
         end = end < stop ? end : stop;
     }
-    if (kind == 0) {
+    if (kind % 3 == 0) {
         return false;
     }
     const bool less = begin < end && check_random(check) % 2;
@@ -444,13 +454,15 @@ static void check_dropout(struct check *check, const kernels_t *kernels)
 // ---- rows ---------------------------------------------------------------------------------------
 
 // Both ways of giving factors; between the rows of the target nothing may be written.
+enum { MOST_ROWS_ELEMENTS = 200 };
+
 static void check_scaling(struct check *check, const kernels_t *kernels, const real *from, real *to,
                           int64_t count)
 {
-    const int64_t row = check_between(check, 1, 40), rows = count / row;
+    const int64_t row = check_between(check, 1, MOST_ROWS_ELEMENTS), rows = count / row;
     const int64_t columns = check_between(check, 0, row), step = check_between(check, 0, 1);
-    real factor[70], expected[70];
-    fill(check, factor, 70, 1);
+    real factor[MOST_ROWS_ELEMENTS], expected[MOST_ROWS_ELEMENTS];
+    fill(check, factor, MOST_ROWS_ELEMENTS, 1);
     for (int64_t i = 0; i < count; i++) {
         const real x = from[i] == 0 ? 0 : from[i] * factor[i / row * step];
         const bool inside = i / row < rows && i % row < columns;
@@ -466,11 +478,39 @@ static void check_scaling(struct check *check, const kernels_t *kernels, const r
     }
 }
 
+// As one row, and as rows of `columns` that follow each other or have gaps.
+static void check_finite(struct check *check, const kernels_t *kernels, real *from, int64_t count)
+{
+    const int64_t columns = check_between(check, 0, count);
+    const int64_t row = columns + check_between(check, 0, 3) * (check_random(check) % 2);
+    const int64_t rows = row > 0 ? count / row : 0;
+    if (!kernels->finite(from, count, count > 0, count) ||
+        !kernels->finite(from, row, rows, columns)) {
+        check_failed(check, "finite", "calls %lld finite elements something else",
+                     (long long)count);
+    }
+    if (count == 0) {
+        return;
+    }
+    const int64_t at = check_between(check, 0, count - 1);
+    const real before = from[at];
+    from[at] = (real)(check_random(check) % 2 ? NAN : -INFINITY);
+    const bool inside = row > 0 && at / row < rows && at % row < columns;
+    if (kernels->finite(from, count, 1, count) ||
+        kernels->finite(from, row, rows, columns) == inside) {
+        check_failed(check, "finite", "element %lld of %lld x %lld: not seen, or seen in a gap",
+                     (long long)at, (long long)rows, (long long)columns);
+    }
+    from[at] = before;
+    from[0] = HIDDEN;
+}
+
 static void check_rows(struct check *check, const kernels_t *kernels)
 {
-    const int64_t count = check_between(check, 0, 70), size = (int64_t)sizeof(real);
+    const int64_t count = check_between(check, 0, MOST_ROWS_ELEMENTS);
+    const int64_t size = (int64_t)sizeof(real);
     struct guarded source = guarded_take(count * size), target = guarded_take(count * size);
-    real *from = source.data, *to = target.data, expected[70];
+    real *from = source.data, *to = target.data, expected[MOST_ROWS_ELEMENTS];
     const real f = (real)check_uniform(check), g = (real)check_uniform(check);
     fill(check, from, count, 1);
     fill(check, to, count, 1);
@@ -480,18 +520,7 @@ static void check_rows(struct check *check, const kernels_t *kernels)
     kernels->merge_row(to, f, from, g, count);
     compare(check, "merge_row", to, expected, count);
 
-    if (!kernels->finite(from, count, count > 0, count)) {
-        check_failed(check, "finite", "calls %lld finite elements something else",
-                     (long long)count);
-    }
-    if (count > 0) {
-        from[check_between(check, 0, count - 1)] =
-            (real)(check_random(check) % 2 ? NAN : -INFINITY);
-        if (kernels->finite(from, count, 1, count)) {
-            check_failed(check, "finite", "misses one among %lld elements", (long long)count);
-        }
-        from[0] = HIDDEN;
-    }
+    check_finite(check, kernels, from, count);
     check_scaling(check, kernels, from, to, count);
     guarded_give(check, "merge_row", &source);
     guarded_give(check, "merge_row", &target);

@@ -1,5 +1,7 @@
 #include "suite.h"
 
+#include <math.h>
+
 #include "support/unit.h"
 
 enum { LONG = 4500 };
@@ -66,6 +68,26 @@ static void window(struct attention *a)
     attention_add_bias(a, ATTN_F32, (int64_t[]){1, 1, 1, 280}, 1.0);
 }
 
+// Keys, values and queries of batch entry 1 that are not finite: for key head 0 a key that is hidden from
+// one query head by a score of -inf and makes another's rows NaN; for key head 1 nothing else.
+static void not_finite(struct attention *a)
+{
+    a->desc.causal = true;
+    offset_diagonal(a, 256);
+    for (int64_t h = 0; h < 8; h++) {
+        for (int64_t i = 0; i < 5; i++) {
+            test_set(&a->query, 1, h, i, 0, h == 1 ? -1.0 : 1.0);
+        }
+    }
+    test_set(&a->key, 1, 0, 77, 0, -(double)INFINITY);
+    test_set(&a->value, 1, 0, 77, 2, NAN);
+    test_set(&a->value, 1, 0, 130, 1, INFINITY);
+    test_set(&a->query, 1, 2, 3, 1, NAN);
+    for (int64_t j = 0; j < 261; j++) {
+        test_set(&a->key, 1, 1, j, 0, -(double)INFINITY);
+    }
+}
+
 const struct suite_problem suite[] = {
     {"small", {2, 4, 2, 5, 7, 8, 8, ATTN_F32}, NULL, 0, true, true},
     {"causal 70", {2, 2, 2, 70, 70, 64, 64, ATTN_F32}, causal, 0, true, true},
@@ -88,6 +110,9 @@ const struct suite_problem suite[] = {
     {"bfloat16", {1, 2, 2, 33, 600, 128, 128, ATTN_BF16}, NULL, 0, true, true},
     {"window", {2, 3, 1, 150, 280, 5, 3, ATTN_F32}, window, 100, true, true},
     {"decode", {2, 8, 2, 1, LONG, 16, 16, ATTN_F32}, NULL, 0, true, true},
+    {"not finite", {2, 8, 2, 5, 261, 24, 16, ATTN_F32}, not_finite, 256, true, true},
+    {"not finite float16", {2, 8, 2, 5, 261, 24, 16, ATTN_F16}, not_finite, 256, true, true},
+    {"decode float16", {2, 3, 3, 1, 1300, 80, 80, ATTN_F16}, NULL, 0, true, true},
 };
 
 const int suite_count = sizeof(suite) / sizeof(suite[0]);

@@ -179,11 +179,52 @@ static void largest_of_two_zeros(void **state)
     }
 }
 
+// The row_max of the last of `rows` rows, each of which sees one key more than the one before, of keys
+// that give -1 but for zeros of either sign: key 0's and, in the ragged part, key 36's.
+static float largest_of_last(const attn_context *context, int64_t rows, double first, double second)
+{
+    enum { ALL = 40 };
+    struct attention a;
+    struct attention_results r;
+    attention_begin(&a, (struct attention_shape){1, 1, 1, rows, ALL, 1, 1, ATTN_F32}, 4);
+    for (int64_t i = 0; i < rows; i++) {
+        test_set(&a.query, 0, 0, i, 0, 1e-30);
+    }
+    for (int64_t j = 0; j < ALL; j++) {
+        test_set(&a.key, 0, 0, j, 0, j == 0 ? first : j == 36 ? second : -1e30);
+    }
+    a.desc.causal = true;
+    a.desc.diagonal = ATTN_DIAGONAL_BOTTOM_RIGHT;
+    forward(context, &a, true, &r);
+    const float largest = ((const float *)r.of[ATTENTION_ROW_MAX].data)[rows - 1];
+    attention_results_end(&r);
+    attention_end(&a);
+    return largest;
+}
+
+static void largest_of_two_zeros_in_company(void **state)
+{
+    (void)state;
+    for (int tier = ATTN_TIER_PORTABLE; tier < ATTN_TIER_COUNT; tier++) {
+        if (!attn_tier_available((attn_tier)tier)) {
+            continue;
+        }
+        attn_context *context = test_context_with(1, (attn_tier)tier);
+        for (int64_t rows = 1; rows <= 20; rows++) {
+            const float minus = largest_of_last(context, rows, -1e-30, 1e-30);
+            const float plus = largest_of_last(context, rows, 1e-30, -1e-30);
+            assert_true(minus == 0 && signbit(minus) && plus == 0 && !signbit(plus));
+        }
+        attn_context_destroy(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits_as_the_usual_steps),
         cmocka_unit_test(largest_of_two_zeros),
+        cmocka_unit_test(largest_of_two_zeros_in_company),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
