@@ -4,12 +4,17 @@
 // ascending order, and the scores' gradients are made anew for that, so that no T x T memory is
 // needed beyond the gradient itself.
 
+// NaN becomes the one quiet NaN, as it does in every gradient.
 static void add_element(const struct attn_sdpa_view *view, int64_t offset, real value)
 {
     if (view->dtype == ATTN_F32) {
-        ((float *)view->data)[offset] += (float)value;
+        float *const target = (float *)view->data + offset;
+        const float sum = *target + (float)value;
+        *target = isnan(sum) ? NAN : sum;
     } else {
-        ((double *)view->data)[offset] += (double)value;
+        double *const target = (double *)view->data + offset;
+        const double sum = *target + (double)value;
+        *target = isnan(sum) ? (double)NAN : sum;
     }
 }
 

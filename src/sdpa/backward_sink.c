@@ -29,7 +29,7 @@ void attn_backward_sink(const attn_context *context, const struct attn_sdpa_prob
     const struct attn_sdpa_view *const view = &problem->grad_sinks;
     char *const target = (char *)view->data +
                          head * view->stride[0] * (int64_t)attn_dtype_size(view->dtype);
-    attn_element_store(view->dtype, target, sum);
+    attn_element_store(view->dtype, target, isnan(sum) ? (double)NAN : sum);
 }
 
 static double row_term(const struct attn_kernels *kernels, const struct attn_sdpa_problem *problem,

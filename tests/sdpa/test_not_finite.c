@@ -1,5 +1,6 @@
 // Infinities, NaN and numbers near the float limit in what attn/sdpa.h is given, by the public call.
 #include <math.h>
+#include <string.h>
 
 #include "support/attention.h"
 #include "support/unit.h"
@@ -316,6 +317,41 @@ static void dropped_value_not_finite(void **state)
     attn_context_destroy(context);
 }
 
+// A NaN has the same bits on every tier.
+static void one_quiet_nan(void **state)
+{
+    (void)state;
+    static const float quiet = NAN;
+    for (int tier = ATTN_TIER_PORTABLE; tier < ATTN_TIER_COUNT; tier++) {
+        if (!attn_tier_available((attn_tier)tier)) {
+            continue;
+        }
+        attn_context *context = test_context_with(1, (attn_tier)tier);
+        struct attention a;
+        struct attention_results r;
+        attention_begin(&a, small, 65);
+        attention_add_bias(&a, ATTN_F32, (int64_t[]){1, 4, 6, 9}, 1.0);
+        attention_add_sinks(&a);
+        attention_add_grad_lse(&a);
+        test_set(&a.key, 0, 1, 2, 3, INFINITY);
+        test_set(&a.query, 1, 0, 4, 1, -(double)NAN);
+        test_set(&a.value, 1, 1, 4, 1, INFINITY);
+        attention_run(context, &a, ATTENTION_PUBLIC, ATTN_DTYPE_NONE, &r);
+        for (int n = 0; n < ATTENTION_RESULT_COUNT; n++) {
+            const float *values = r.of[n].data;
+            int64_t nan = 0;
+            for (int64_t e = 0; e < attn_tensor_count(&r.of[n]); e++) {
+                nan += isnan(values[e]) != 0;
+                assert_true(!isnan(values[e]) || memcmp(&values[e], &quiet, sizeof quiet) == 0);
+            }
+            assert_true(nan > 0);
+        }
+        attention_results_end(&r);
+        attention_end(&a);
+        attn_context_destroy(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +366,7 @@ int main(void)
         cmocka_unit_test(infinite_score_masks),
         cmocka_unit_test(infinite_key_under_softcap),
         cmocka_unit_test(dropped_value_not_finite),
+        cmocka_unit_test(one_quiet_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
