@@ -41,7 +41,7 @@ enum { ATTN_QUAD = 4, ATTN_FOUR_QUADS = 4 * ATTN_QUAD };
 enum { ATTN_SMALL_KEYS = 16, ATTN_SMALL_DIM = 16 };
 
 // target[c*target_row + r] = source[r*source_row + c], elements of 16 bits, whatever they mean
-struct attn_transpose_halves {
+struct attn_transpose_narrow {
     const uint16_t *source;
     int64_t source_row;
     uint16_t *target;

@@ -128,7 +128,7 @@ struct ATTN_NAME(attn_kernels) {
                       int64_t columns);
 
     // NULL in float64's tables.
-    void (*transpose_halves)(const struct attn_transpose_halves *transpose, int64_t rows,
+    void (*transpose_narrow)(const struct attn_transpose_narrow *transpose, int64_t rows,
                              int64_t columns);
 
     // Strips: `lanes` is a multiple of vector_lanes.

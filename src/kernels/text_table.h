@@ -18,7 +18,7 @@ const struct REAL_NAME(attn_kernels) TIER_TABLE = {
     .tile = tile,
     .transpose = transpose,
 #if ATTN_REAL_BITS == 32
-    .transpose_halves = transpose_halves,
+    .transpose_narrow = transpose_narrow,
     .softmax_quads = softmax_quads,
     .to_quads = to_quads,
 #endif

@@ -97,13 +97,13 @@ static void transpose(const transpose_call *t, int64_t rows, int64_t columns)
 // ---- elements of 16 bits ------------------------------------------------------------------------
 
 #if ATTN_REAL_BITS == 32
-typedef struct attn_transpose_halves halves_call;
+typedef struct attn_transpose_narrow narrow_call;
 
-enum { HALVES = 2 * V_LANES };
+enum { NARROW_LANES = 2 * V_LANES };
 
-// A square of HALVES. Two neighbours of a row are moved as one element of 32 bits; even rows and odd
+// A square of NARROW_LANES. Two neighbours of a row are moved as one element of 32 bits; even rows and odd
 // ones apart, so that interleaving what they hold is all that is left to do.
-INLINE void halves_square(const uint16_t *source, int64_t source_row, uint16_t *target,
+INLINE void narrow_square(const uint16_t *source, int64_t source_row, uint16_t *target,
                           int64_t target_row, const char *ahead, int64_t ahead_step)
 {
     const int64_t two_rows = 2 * source_row * (int64_t)sizeof *source;
@@ -115,7 +115,7 @@ INLINE void halves_square(const uint16_t *source, int64_t source_row, uint16_t *
         {
             __builtin_prefetch(ahead, 0, 2);
             __builtin_prefetch(ahead + ahead_step, 0, 2);
-            v_store_halves(target, target + target_row, even[i], odd[i]);
+            v_store_narrow(target, target + target_row, even[i], odd[i]);
             target += 2 * target_row;
             ahead += 2 * ahead_step;
             RUNNING(target);
@@ -124,42 +124,46 @@ INLINE void halves_square(const uint16_t *source, int64_t source_row, uint16_t *
     }
 }
 
-// What a square asks for: it is as much work as a multiply-add for each of its 2 HALVES vectors of reals.
-INLINE int64_t halves_bytes(const struct attn_ahead *ahead)
+// What a square asks for: it is as much work as a multiply-add for each of the 2 NARROW_LANES vectors that it
+// would be as reals.
+INLINE int64_t narrow_bytes(const struct attn_ahead *ahead)
 {
-    const int64_t most = HALVES * ATTN_CACHE_LINE, wanted = 2 * HALVES * ahead->rate / 1024;
+    const int64_t most = NARROW_LANES * ATTN_CACHE_LINE;
+    const int64_t wanted = 2 * NARROW_LANES * ahead->rate / 1024;
     return wanted < most ? wanted : most;
 }
 
-static void halves_part(const halves_call *t, const uint16_t *source, int64_t rows, int64_t columns,
+static void narrow_part(const narrow_call *t, const uint16_t *source, int64_t rows, int64_t columns,
                         uint16_t *target)
 {
-    uint16_t square[HALVES * HALVES] = {0}, turned[HALVES * HALVES];
+    uint16_t square[NARROW_LANES * NARROW_LANES] = {0}, turned[NARROW_LANES * NARROW_LANES];
     for (int64_t r = 0; r < rows; r++) {
-        memcpy(square + r * HALVES, source + r * t->source_row, (size_t)columns * sizeof *square);
+        memcpy(square + r * NARROW_LANES, source + r * t->source_row,
+               (size_t)columns * sizeof *square);
     }
-    halves_square(square, HALVES, turned, HALVES, (const char *)target, 0);
+    narrow_square(square, NARROW_LANES, turned, NARROW_LANES, (const char *)target, 0);
     for (int64_t c = 0; c < columns; c++) {
-        memcpy(target + c * t->target_row, turned + c * HALVES, (size_t)rows * sizeof *turned);
+        memcpy(target + c * t->target_row, turned + c * NARROW_LANES,
+               (size_t)rows * sizeof *turned);
     }
 }
 
-static void transpose_halves(const halves_call *t, int64_t rows, int64_t columns)
+static void transpose_narrow(const narrow_call *t, int64_t rows, int64_t columns)
 {
-    for (int64_t r = 0; r < rows; r += HALVES) {
-        const int64_t some_rows = rows - r < HALVES ? rows - r : HALVES;
-        for (int64_t c = 0; c < columns; c += HALVES) {
-            const int64_t some_columns = columns - c < HALVES ? columns - c : HALVES;
+    for (int64_t r = 0; r < rows; r += NARROW_LANES) {
+        const int64_t some_rows = rows - r < NARROW_LANES ? rows - r : NARROW_LANES;
+        for (int64_t c = 0; c < columns; c += NARROW_LANES) {
+            const int64_t some_columns = columns - c < NARROW_LANES ? columns - c : NARROW_LANES;
             const uint16_t *from = t->source + r * t->source_row + c;
             uint16_t *to = t->target + c * t->target_row + r;
-            if (some_rows < HALVES || some_columns < HALVES) {
-                halves_part(t, from, some_rows, some_columns, to);
+            if (some_rows < NARROW_LANES || some_columns < NARROW_LANES) {
+                narrow_part(t, from, some_rows, some_columns, to);
                 continue;
             }
             const char *ahead = (const char *)to;
             const int64_t bytes =
-                t->ahead ? attn_ahead_take(t->ahead, halves_bytes(t->ahead), &ahead) : 0;
-            halves_square(from, t->source_row, to, t->target_row, ahead, bytes / HALVES);
+                t->ahead ? attn_ahead_take(t->ahead, narrow_bytes(t->ahead), &ahead) : 0;
+            narrow_square(from, t->source_row, to, t->target_row, ahead, bytes / NARROW_LANES);
         }
     }
 }

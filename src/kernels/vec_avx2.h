@@ -242,7 +242,7 @@ static inline void v_load_columns(const void *source, int64_t row, vreal column[
     }
 }
 
-static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+static inline void v_store_narrow(uint16_t *first, uint16_t *second, vreal a, vreal b)
 {
     const __m256i low = _mm256_slli_epi32(V_BITS(b), 16), high = _mm256_srli_epi32(V_BITS(a), 16);
     _mm256_storeu_si256((void *)first, _mm256_blend_epi16(V_BITS(a), low, 0xaa));

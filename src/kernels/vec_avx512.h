@@ -223,7 +223,7 @@ static inline void v_load_columns(const void *source, int64_t row, vreal column[
     }
 }
 
-static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+static inline void v_store_narrow(uint16_t *first, uint16_t *second, vreal a, vreal b)
 {
     const __mmask32 odd = 0xaaaaaaaa;
     const __m512i low = _mm512_slli_epi32(V_BITS(b), 16), high = _mm512_srli_epi32(V_BITS(a), 16);

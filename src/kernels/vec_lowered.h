@@ -37,7 +37,7 @@
 #define v_exp2_join half_exp2_join
 #define v_log2_split half_log2_split
 #define v_load_columns half_load_columns
-#define v_store_halves half_store_halves
+#define v_store_narrow half_store_narrow
 #define v_store_quads half_store_quads
 #define V_LANES HALF_LANES
 #define V_COLUMNS HALF_COLUMNS
@@ -77,7 +77,7 @@
 #undef v_exp2_join
 #undef v_log2_split
 #undef v_load_columns
-#undef v_store_halves
+#undef v_store_narrow
 #undef v_store_quads
 #undef V_LANES
 #undef V_COLUMNS
@@ -218,10 +218,10 @@ static inline void v_load_columns(const void *source, int64_t row, vreal column[
 }
 
 #if ATTN_REAL_BITS == 32
-static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+static inline void v_store_narrow(uint16_t *first, uint16_t *second, vreal a, vreal b)
 {
-    half_store_halves(first, second, a.low, b.low);
-    half_store_halves(first + 2 * HALF_LANES, second + 2 * HALF_LANES, a.high, b.high);
+    half_store_narrow(first, second, a.low, b.low);
+    half_store_narrow(first + 2 * HALF_LANES, second + 2 * HALF_LANES, a.high, b.high);
 }
 
 static inline void v_store_quads(real *p, const vreal row[4])

@@ -209,7 +209,7 @@ static inline void v_load_columns(const void *source, int64_t row, vreal column[
     column[3] = vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1]));
 }
 
-static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+static inline void v_store_narrow(uint16_t *first, uint16_t *second, vreal a, vreal b)
 {
     const uint16x8_t of_a = vreinterpretq_u16_f32(a), of_b = vreinterpretq_u16_f32(b);
     vst1q_u16(first, vtrn1q_u16(of_a, of_b));

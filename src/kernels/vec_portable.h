@@ -289,7 +289,7 @@ static inline void v_load_columns(const void *source, int64_t row, vreal column[
 #if ATTN_REAL_BITS == 32
 // Lanes that hold two elements of 16 bits each, the first in the lower bits: all first ones to `first`,
 // all second ones to `second`, those of a and b in turn.
-static inline void v_store_halves(uint16_t *first, uint16_t *second, vreal a, vreal b)
+static inline void v_store_narrow(uint16_t *first, uint16_t *second, vreal a, vreal b)
 {
     for (int i = 0; i < V_LANES; i++) {
         const word of_a = scalar_bits(a.at[i]), of_b = scalar_bits(b.at[i]);

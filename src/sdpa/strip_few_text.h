@@ -25,14 +25,14 @@ static attn_storage transpose_keys(const plan_t *plan, const scratch_t *scratch,
     const int64_t columns = plan->problem->head_dim;
     const attn_storage storage = REAL_NAME(attn_strip_storage)(key);
     if (storage != ATTN_STORED_REAL) {
-        const struct attn_transpose_halves turn = {
+        const struct attn_transpose_narrow turn = {
             .source = attn_element_at(key.stored, key.offset),
             .source_row = key.stride,
             .target = (uint16_t *)transposed,
             .target_row = keys,
             .ahead = scratch->ahead,
         };
-        plan->kernels->transpose_halves(&turn, keys, columns);
+        plan->kernels->transpose_narrow(&turn, keys, columns);
         return storage;
     }
     const rows_view_t rows =

@@ -36,9 +36,9 @@ static struct attn_ahead any_ahead(struct check *check)
 }
 
 // Any bits, also those of signalling NaN.
-static void check_transpose_halves(struct check *check, const kernels_t *kernels)
+static void check_transpose_narrow(struct check *check, const kernels_t *kernels)
 {
-    if (!kernels->transpose_halves) {
+    if (!kernels->transpose_narrow) {
         return;
     }
     const int64_t rows = check_between(check, 0, 70), columns = check_between(check, 0, 70);
@@ -53,25 +53,25 @@ static void check_transpose_halves(struct check *check, const kernels_t *kernels
     }
     const uint16_t gap = columns > 0 && target_row > rows ? to[target_row - 1] : 0;
     struct attn_ahead ahead = any_ahead(check);
-    const struct attn_transpose_halves turn = {
+    const struct attn_transpose_narrow turn = {
         .source = from,
         .source_row = source_row,
         .target = to,
         .target_row = target_row,
         .ahead = check_random(check) % 2 ? &ahead : NULL,
     };
-    kernels->transpose_halves(&turn, rows, columns);
+    kernels->transpose_narrow(&turn, rows, columns);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t c = 0; c < columns; c++) {
             if (to[c * target_row + r] != from[r * source_row + c]) {
-                check_failed(check, "transpose_halves", "%lld x %lld is wrong at %lld, %lld",
+                check_failed(check, "transpose_narrow", "%lld x %lld is wrong at %lld, %lld",
                              (long long)rows, (long long)columns, (long long)r, (long long)c);
             }
         }
     }
     if (columns > 0 && target_row > rows && to[target_row - 1] != gap) {
-        check_failed(check, "transpose_halves", "wrote between the rows");
+        check_failed(check, "transpose_narrow", "wrote between the rows");
     }
-    guarded_give(check, "transpose_halves", &source);
-    guarded_give(check, "transpose_halves", &target);
+    guarded_give(check, "transpose_narrow", &source);
+    guarded_give(check, "transpose_narrow", &target);
 }

@@ -537,7 +537,7 @@ void REAL_NAME(check)(struct check *check)
     for (int n = 0; n < 600; n++) {
         check_one_tile(check, kernels);
         check_transpose(check, kernels);
-        check_transpose_halves(check, kernels);
+        check_transpose_narrow(check, kernels);
         check_rows(check, kernels);
     }
     for (int n = 0; n < 100; n++) {
