@@ -185,11 +185,13 @@ static void run(const struct backward_call *call, struct attn_backward_piece *pi
 static void run_owner(void *argument, int64_t index, int32_t worker)
 {
     const struct backward_call *call = argument;
-    struct attn_backward_piece piece = owner_piece(call->problem, index);
-    struct attn_backward_piece next = owner_piece(call->problem, index + 1);
+    const int64_t owners = call->grid.owners;
+    const int64_t owner = attn_sdpa_in_turns(index, owners, 1, call->context->executor.workers);
+    struct attn_backward_piece piece = owner_piece(call->problem, owner);
+    struct attn_backward_piece next = owner_piece(call->problem, owner + 1);
     piece.of_query = next.of_query = call->problem->grad_query.data != NULL;
     piece.of_keys = next.of_keys = true;
-    run(call, &piece, index + 1 < call->grid.owners ? &next : NULL, worker);
+    run(call, &piece, owner + 1 < owners ? &next : NULL, worker);
 }
 
 // A head's last rows come first: under a causal mask they take longest.

@@ -170,7 +170,9 @@ static void run_jobs(const struct forward_call *call, int64_t begin, int64_t end
 static void run_rows(void *argument, int64_t index, int32_t worker)
 {
     const struct forward_call *call = argument;
-    run_jobs(call, index, index + 1, memory_of(call, call->grid.count, index, worker));
+    const int64_t count = call->grid.count, workers = call->context->executor.workers;
+    const int64_t job = attn_sdpa_in_turns(index, count, call->grid.jobs, workers);
+    run_jobs(call, job, job + 1, memory_of(call, count, index, worker));
 }
 
 static void run_all_rows(void *argument, int64_t index, int32_t worker)

@@ -18,6 +18,19 @@ static inline bool attn_sdpa_is_shared(const struct attn_sdpa_problem *problem)
            least;
 }
 
+// The job behind an index. Workers that take indices in turns get neighbouring jobs each, which share keys
+// and ask for what the next one needs, where there are as many heads as workers. A single head's jobs, which
+// may differ in size, keep their order.
+static inline int64_t attn_sdpa_in_turns(int64_t index, int64_t count, int64_t jobs_per_head,
+                                         int64_t workers)
+{
+    if (count < jobs_per_head * workers) {
+        return index;
+    }
+    const int64_t each = count / workers, more = count % workers, worker = index % workers;
+    return worker * each + (worker < more ? worker : more) + index / workers;
+}
+
 // attn_parallel_for, on the calling thread alone where the problem is not shared.
 static inline void attn_sdpa_for_each(const attn_context *context,
                                       const struct attn_sdpa_problem *problem, int64_t count,
