@@ -1,4 +1,4 @@
-// sdpa/shared.h: which calls are worth a second thread.
+// sdpa/shared.h: which calls are worth a second thread, and which of their jobs a thread gets.
 #ifndef ATTN_SDPA_SHARED_H
 #define ATTN_SDPA_SHARED_H
 
